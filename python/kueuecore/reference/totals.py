@@ -154,18 +154,20 @@ def _totals(workload: Json, settings: Settings) -> list[PodSetTotals]:
         held = PodSetTotals(name, count, used, assignment.get("flavors") or {})
         held = held.scaled(min(count, left.get(name, 0)))
         if settings.on("TopologyAwareScheduling"):
-            use = _topology_use(workload, assignment, PodSetTotals(name, count, used))
+            use = _topology_use(workload, assignment, PodSetTotals(name, count, used), settings)
             held = dataclasses.replace(held, topology=use, delayed=assignment.get("delayedTopologyRequest") or "")
         totals.append(held)
     return totals
 
 
-def _topology_use(workload: Json, assignment: Json, held: PodSetTotals) -> TopologyUse | None:
+def _topology_use(workload: Json, assignment: Json, held: PodSetTotals, settings: Settings) -> TopologyUse | None:
     """Return where the pods are placed: each uses its template's requests, or its part of the quota (rules/08 §4.5)."""
     stands = decoded(assignment.get("topologyAssignment"))
     templates = [p["template"]["spec"] for p in workload["spec"]["podSets"] if p["name"] == assignment["name"]]
     if stands is None:
         return None
+    if not settings.has("NodeUsageIsThatOfPods"):
+        templates = []
     return TopologyUse(stands, single_pod(templates[0]) if templates else held.scaled(1).requests)
 
 

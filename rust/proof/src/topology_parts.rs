@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use kueuecore::base::changes::Changes;
 use kueuecore::objects::{Meta, Node, Object, PodSet, TopologyAssignment, TopologyDomain};
 use kueuecore::state::needs_second_pass;
 use kueuecore::topology::capacity::Row;
@@ -77,7 +78,7 @@ pub(super) fn truncate(case: &Case<'_>) -> Answer {
 pub(super) fn merge(case: &Case<'_>) -> Answer {
     let keys: Vec<String> = texts(&case.input["levels"]).map(str::to_owned).collect();
     let nodes: Vec<Arc<Node>> = case.objects.iter().filter_map(node).collect();
-    let tree = Tree::new(&keys, nodes.iter().map(|node| Offer { node, taken: None }));
+    let tree = Tree::new(&keys, nodes.iter().map(|node| Offer { node, taken: None }), Changes::default());
     let ground = Ground { topology: "", tree: &tree, tolerations: &[] };
     let [a, b] = [assignment(&case.input["a"])?, assignment(&case.input["b"])?];
     Ok(Some(json!({"assignment": shown(&ground.merged(&a, &b))})))
@@ -158,7 +159,7 @@ impl<'a> Domains<'a> {
                 }))
             })
             .collect::<Result<_, String>>()?;
-        let tree = Tree::new(&keys, nodes.iter().map(|node| Offer { node, taken: None }));
+        let tree = Tree::new(&keys, nodes.iter().map(|node| Offer { node, taken: None }), Changes::default());
         let by_path: BTreeMap<Vec<&str>, &Value> = given.iter().map(|it| (path(it), it)).collect();
         let mut levels: Levels = Vec::new();
         let mut ids = Vec::new();

@@ -115,7 +115,8 @@ class FlavorNodes:
     def fits(self, use: TopologyUse) -> bool:
         """Return whether each domain could take its pods, each on its own, ignoring their number (rules/08 §11.6)."""
         return all(
-            domain_id(values) in self.leaves and count <= fit(use.single, self.remaining(domain_id(values)))[0]
+            domain_id(values) in self.leaves
+            and count <= fit(use.single, self.remaining(domain_id(values)), self.settings)[0]
             for values, count in use.assignment.domains
         )
 
@@ -156,12 +157,20 @@ def add_usage(to: dict[str, dict[str, int]], more: Mapping[str, Requests]) -> No
         _add(to.setdefault(name, {}), used, 1)
 
 
-def fit(requests: Requests, capacity: Requests) -> tuple[int, str]:
+def whole(number: int, size: int) -> int:
+    """Divide as Go does, towards 0."""
+    return number // size if number >= 0 else -(-number // size)
+
+
+def fit(requests: Requests, capacity: Requests, settings: Settings) -> tuple[int, str]:
     """Return how many pods fit, and the limiting resource (rules/08 §4.6)."""
     fewest, limiting = 0, ""
+    least = 0 if settings.has("FullNodesHaveNoRoom") else -MOST_PODS
     for name in sorted(requests):
         asked, there = requests[name], capacity.get(name, 0)
-        count = MOST_PODS if asked == 0 else min(max(there, 0) // asked, MOST_PODS)
+        if asked and name not in capacity and not settings.has("MissingResourcesAreFull"):
+            return 0, name
+        count = MOST_PODS if asked == 0 else min(max(whole(there, asked), least), MOST_PODS)
         if not limiting or count < fewest:
             fewest, limiting = count, name
     return fewest, limiting

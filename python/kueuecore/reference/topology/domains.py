@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.topology import nodes as node_rules
 from kueuecore.reference.topology.assignment import Requests, TopologyAssignment, Values, domain_id
-from kueuecore.reference.topology.capacity import FlavorNodes, Leaf, fit, minus
+from kueuecore.reference.topology.capacity import FlavorNodes, Leaf, TopologyUse, add_usage, fit, minus, usage_of, whole
 from kueuecore.reference.topology.request import TopologyRequest
 
 
@@ -84,6 +84,8 @@ class Shape:
     inner_sizes: Mapping[int, int]
     is_required: bool
     is_unconstrained: bool
+    # Whether the leader takes room only where it has room.
+    needs_host: bool
 
     @property
     def n_slices(self) -> int:
@@ -141,15 +143,15 @@ def roll_up(domain: Domain, shape: Shape, depth: int, inner_sizes: Mapping[int, 
     """Derive what a domain could take from what its children could (rules/08 §5.4)."""
     if not domain.children:
         if depth == shape.slice_level:
-            domain.slices = domain.pods // shape.slice_size
-            domain.slices_with_leader = domain.pods_with_leader // shape.slice_size
+            domain.slices = whole(domain.pods, shape.slice_size)
+            domain.slices_with_leader = whole(domain.pods_with_leader, shape.slice_size)
         return
     size = inner_sizes.get(depth + 1, 1)
     pods: dict[Domain, tuple[int, int]] = {}
     for child in domain.children:
         roll_up(child, shape, depth + 1, inner_sizes)
-        pods[child] = child.pods // size * size, child.pods_with_leader // size * size
-    hosts = [child for child in domain.children if child.leaders > 0 or not shape.leaders]
+        pods[child] = whole(child.pods, size) * size, whole(child.pods_with_leader, size) * size
+    hosts = [child for child in domain.children if child.leaders > 0 or not shape.needs_host]
     domain.pods = sum(without for without, _ in pods.values())
     domain.slices = sum(child.slices for child in domain.children)
     domain.leaders = max(child.leaders for child in domain.children)
@@ -160,8 +162,8 @@ def roll_up(domain: Domain, shape: Shape, depth: int, inner_sizes: Mapping[int, 
         domain.pods_with_leader = domain.pods - min(pods[child][0] - pods[child][1] for child in hosts)
         domain.slices_with_leader = domain.slices - min(c.slices - c.slices_with_leader for c in hosts)
     if depth == shape.slice_level:
-        domain.slices = domain.pods // shape.slice_size
-        domain.slices_with_leader = domain.pods_with_leader // shape.slice_size
+        domain.slices = whole(domain.pods, shape.slice_size)
+        domain.slices_with_leader = whole(domain.pods_with_leader, shape.slice_size)
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,7 @@ def counted(
         if search.within and path != search.within and not path.startswith(f"{search.within},"):
             excluded.count("topologyDomain")
             continue
-        limiting = _fill(domain, _capacity(search, name, leaf), worker, leader)
+        limiting = _fill(search, domain, _capacity(search, name, leaf), worker, leader)
         if domain.pods == 0 and limiting:
             excluded.count(f'resource "{limiting}"')
     for root in roots:
@@ -229,14 +231,29 @@ def _capacity(search: Search, name: str, leaf: Leaf) -> dict[str, int]:
     return minus(there, search.assumed.get(name, {}))
 
 
-def _fill(domain: Domain, capacity: Requests, worker: Ask, leader: Ask | None) -> str:
+def _fill(search: Search, domain: Domain, capacity: Requests, worker: Ask, leader: Ask | None) -> str:
     """Set what a leaf could take, and return the limiting resource (rules/08 §5.3)."""
     asked = _with_pod(worker.single)
-    domain.pods, limiting = fit(asked, capacity)
-    if leader is not None and fit(_with_pod(leader.single), capacity)[0] > 0:
+    domain.pods, limiting = fit(asked, capacity, search.settings)
+    if leader is not None and fit(_with_pod(leader.single), capacity, search.settings)[0] > 0:
         domain.leaders, capacity = 1, minus(capacity, _with_pod(leader.single))
-    domain.pods_with_leader = fit(asked, capacity)[0]
+    domain.pods_with_leader = fit(asked, capacity, search.settings)[0]
     return limiting
+
+
+def assume(search: Search, assumed: dict[str, dict[str, int]], use: TopologyUse) -> None:
+    """Let later pod sets see what the pods of one take (rules/08 §11.3)."""
+    used = usage_of(use)
+    if not search.settings.has("PodSetsShareRoomForPods"):
+        used = {name: {r: n * count for r, n in use.single.items()} for name, count in _counts(use).items()}
+    add_usage(assumed, used)
+
+
+def _counts(use: TopologyUse) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for values, count in use.assignment.domains:
+        counts[domain_id(values)] = counts.get(domain_id(values), 0) + count
+    return counts
 
 
 def _with_pod(single: Requests) -> dict[str, int]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 from kueuecore.reference.topology.assignment import TopologyAssignment
-from kueuecore.reference.topology.capacity import TopologyUse, add_usage, usage_of
+from kueuecore.reference.topology.capacity import TopologyUse
 from kueuecore.reference.topology.domains import Ask, Search
+from kueuecore.reference.topology.domains import assume as add
 from kueuecore.reference.topology.placement import place
 
 
@@ -35,7 +36,7 @@ def resized(
         return None
 
     def assume(ask: Ask, assignment: TopologyAssignment) -> TopologyAssignment:
-        add_usage(assumed, usage_of(TopologyUse(assignment, ask.single)))
+        add(search, assumed, TopologyUse(assignment, ask.single))
         return assignment
 
     given: dict[str, TopologyAssignment] = {}

@@ -10,8 +10,8 @@ from kueuecore.reference.objects import is_owned_by_a_pod
 from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.topology import elastic
 from kueuecore.reference.topology.assignment import TopologyAssignment
-from kueuecore.reference.topology.capacity import FlavorNodes, TopologyUse, add_usage, usage_of
-from kueuecore.reference.topology.domains import Ask, Search
+from kueuecore.reference.topology.capacity import FlavorNodes, TopologyUse
+from kueuecore.reference.topology.domains import Ask, Search, assume
 from kueuecore.reference.topology.encoding import decoded
 from kueuecore.reference.topology.placement import NoPlaceError, place
 from kueuecore.reference.topology.replacement import replaced
@@ -101,7 +101,7 @@ def _place_group(
     except NoPlaceError as why:
         return {ask.name: Placed(flavor, None, str(why)) for ask in group}
     for ask in (ask for ask in group if ask.name in made):
-        add_usage(assumed, usage_of(TopologyUse(made[ask.name], ask.single)))
+        assume(search, assumed, TopologyUse(made[ask.name], ask.single))
     return {ask.name: Placed(flavor, made.get(ask.name)) for ask in group}
 
 
@@ -123,7 +123,7 @@ def _replace(
             given[ask.name] = Placed(flavor, None, str(why))
             break
         given[ask.name] = Placed(flavor, new)
-        add_usage(assumed, usage_of(TopologyUse(added, ask.single)))
+        assume(search, assumed, TopologyUse(added, ask.single))
     return given
 
 

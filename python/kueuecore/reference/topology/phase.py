@@ -9,7 +9,7 @@ from kueuecore.reference.assignment import Assignment, Mode, NoFitReason, PodSet
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.objects import ResourceGroup
 from kueuecore.reference.settings import Json, Settings
-from kueuecore.reference.topology.assignment import TopologyAssignment
+from kueuecore.reference.topology.assignment import Requests, TopologyAssignment
 from kueuecore.reference.topology.capacity import FlavorNodes, TopologyUse
 from kueuecore.reference.topology.domains import Ask
 from kueuecore.reference.topology.flavors import Placed, assigned, first_failure, place_all, unhealthy_nodes
@@ -34,12 +34,14 @@ def mismatch(snapshot: Snapshot, queue: str, pod_set: Json, flavor: Json, group:
     nodes = snapshot.flavor_nodes(queue).get(name)
     if nodes is None:
         return f'Flavor "{name}" information missing in TAS cache'
+    request = request.counting(snapshot.settings)
     return "" if request.fits_levels(nodes.levels) else f'Flavor "{name}" does not contain the requested level'
 
 
 def asks_of(snapshot: Snapshot, info: Info, assignment: Assignment, replaced: Info | None) -> dict[str, list[Ask]]:
     """Return what to place. Records errors of pod sets, and which are placed later (rules/08 §11.2)."""
     asks: dict[str, list[Ask]] = {}
+    mode = assignment.mode
     for pod_set in info.pod_sets if snapshot.settings.on("TopologyAwareScheduling") else ():
         request = request_of(pod_set)
         if not (request.is_explicit or snapshot.is_topology_only(info.cluster_queue)):
@@ -49,13 +51,17 @@ def asks_of(snapshot: Snapshot, info: Info, assignment: Assignment, replaced: In
         if given.error or given.count == 0 or stands:
             continue
         previous = None
-        if _is_elastic(snapshot, info):
+        is_elastic = _is_elastic(snapshot, info)
+        if _is_limited(snapshot, is_elastic=is_elastic):
             for way in ("required", "preferred"):
                 if getattr(request, way) is not None and not given.error:
                     given.error = f"{way} topology is not supported with ElasticJobsViaWorkloadSlices"
+        if is_elastic:
             previous = None if replaced is None else assigned(replaced.workload, pod_set["name"])
         if not given.error:
             _ask(snapshot, info, pod_set, given, previous, asks)
+    if not snapshot.settings.has("PlacementErrorsAreNoFit"):
+        assignment.settled = mode
     return asks
 
 
@@ -63,6 +69,11 @@ def _is_elastic(snapshot: Snapshot, info: Info) -> bool:
     gates = ("ElasticJobsViaWorkloadSlices", "ElasticJobsViaWorkloadSlicesWithTAS")
     is_marked = info.workload["metadata"]["annotations"].get("kueue.x-k8s.io/elastic-job") == "true"
     return is_marked and all(snapshot.settings.on(gate) for gate in gates)
+
+
+def _is_limited(snapshot: Snapshot, *, is_elastic: bool) -> bool:
+    is_on = snapshot.settings.on("ElasticJobsViaWorkloadSlicesWithTAS")
+    return is_elastic or (is_on and not snapshot.settings.has("OnlyElasticJobsAreLimited"))
 
 
 def _ask(
@@ -193,9 +204,10 @@ def net_use(
     """
     uses: dict[str, list[TopologyUse]] = {}
     templates = {pod_set["name"]: pod_set["template"]["spec"] for pod_set in info.pod_sets}
+    by_pods = settings.has("NodeUsageIsThatOfPods")
     for pod_set in assignment.pod_sets:
-        flavors = {choice.flavor for choice in pod_set.flavors.values() if choice.flavor in known}
-        if pod_set.topology is None or len(flavors) != 1:
+        chosen = {name: it.flavor for name, it in pod_set.flavors.items() if it.flavor in known}
+        if pod_set.topology is None or (by_pods and len(set(chosen.values())) != 1):
             continue
         held = assigned(info.workload, pod_set.name) if before else None
         if held is not None and not settings.has("MovedPodsCount"):
@@ -206,5 +218,10 @@ def net_use(
         more = [(values, count - there.get(values, 0)) for values, count in pod_set.topology.domains]
         new = TopologyAssignment(pod_set.topology.levels, tuple((values, count) for values, count in more if count > 0))
         if new.domains:
-            uses.setdefault(flavors.pop(), []).append(TopologyUse(new, single_pod(templates[pod_set.name])))
+            single: Requests = single_pod(templates[pod_set.name])
+            if not by_pods:
+                single = {name: total // pod_set.count for name, total in pod_set.requests.items() if name in chosen}
+            # Before, each resource charged its flavor once more.
+            for flavor in set(chosen.values()) if by_pods else chosen.values():
+                uses.setdefault(flavor, []).append(TopologyUse(new, single))
     return uses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Mapping
 
@@ -31,6 +32,7 @@ def place(search: Search, worker: Ask, leader: Ask | None = None) -> dict[str, T
         Assignments by pod set.
     """
     pod = _updated(worker)
+    worker = dataclasses.replace(worker, request=worker.request.counting(search.settings))
     shape = _shape(search, worker, 0 if leader is None else 1)
     roots, excluded = counted(search, worker, leader, pod, shape)
     found = _Placement(search, worker, shape, roots, excluded).run()
@@ -80,6 +82,7 @@ def _shape(search: Search, worker: Ask, n_leaders: int) -> Shape:
         _inner_sizes(search, worker),
         request.required is not None,
         request.is_unconstrained(is_implied=worker.is_implied),
+        n_leaders > 0 and search.settings.has("LeadersNeedDomains"),
     )
 
 

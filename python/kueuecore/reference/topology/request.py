@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kueuecore.reference.settings import Json
+from kueuecore.reference.settings import Json, Settings
 
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -54,6 +54,11 @@ class TopologyRequest:
     def is_unconstrained(self, *, is_implied: bool) -> bool:
         """Return whether pods may be placed anywhere (rules/08 §2.3)."""
         return bool(self.unconstrained) or is_implied or self.asks_for_slices_alone
+
+    def counting(self, settings: Settings) -> TopologyRequest:
+        """Return it without the layers of slices that do not count (rules/08 §2.3)."""
+        do_all = settings.on("TASMultiLayerTopology") or settings.has("LayersNeedNoGate")
+        return self if do_all else replace(self, constraints=self.constraints[:1])
 
     def fits_levels(self, levels: Sequence[str]) -> bool:
         """Return whether a topology has all requested levels (rules/08 §3)."""

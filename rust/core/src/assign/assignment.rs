@@ -112,10 +112,12 @@ impl Assignment {
         self.pod_sets_mut().iter_mut().find(|pod_set| pod_set.index == index)
     }
 
-    /// Marks a pod set, by index in the list, as impossible to place.
-    pub(crate) fn fail(&mut self, at: usize, error: String) {
+    /// Marks a pod set, by index in the list, as impossible to place, which may change the mode.
+    pub(crate) fn fail(&mut self, at: usize, error: String, changes_mode: bool) {
         self.pod_sets_mut()[at].error = Some(error);
-        self.mode = mode_of(&self.pod_sets());
+        if changes_mode {
+            self.mode = mode_of(&self.pod_sets());
+        }
     }
 
     /// Marks a pod set as having no place now.

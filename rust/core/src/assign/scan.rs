@@ -293,6 +293,7 @@ fn unplaceable(
     }
     let Some(levels) = context.sites.levels(flavor) else { return Some(Reason::TopologyUnknown(flavor)) };
     let wish = Wish::new(pod_set.topology_request.as_deref(), false, levels);
+    let wish = wish.within(context.config.gates, context.config.changes);
     (!wish.fits_levels(levels)).then_some(Reason::LevelUnknown(flavor))
 }
 

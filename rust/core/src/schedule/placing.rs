@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::assign::{Assignment, Delay, Mode, NoFitReason, PodSetAssignment, requests_topology};
 use crate::base::changes::Change;
 use crate::base::gates::Gate;
-use crate::base::ids::{FlavorId, QueueId, WorkloadId};
+use crate::base::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::base::shared::Shared;
 use crate::objects::slices::is_elastic;
 use crate::objects::{CheckState, PodSet, Toleration, TopologyAssignment, TopologyDomain, Workload};
@@ -172,7 +172,9 @@ impl<'a> Placer<'a> {
         let needs = self.needs(&assignment.pod_sets());
         for (at, need) in needs {
             match need {
-                Need::Error(error) => assignment.fail(at, error),
+                Need::Error(error) => {
+                    assignment.fail(at, error, self.state.config.changes.has(Change::PlacementErrorsAreNoFit));
+                }
                 Need::Later => assignment.pod_sets_mut()[at].delayed = Some(Delay::Pending),
                 Need::Place(it) => wanted.push(it),
             }
@@ -182,7 +184,8 @@ impl<'a> Placer<'a> {
 
     /// The flavor on whose nodes a pod set is placed.
     fn flavor_of(&self, pod_set: &PodSet, flavors: impl Iterator<Item = FlavorId>) -> Result<FlavorId, String> {
-        if self.is_elastic() && self.state.gate(Gate::ElasticJobsViaWorkloadSlicesWithTAS) {
+        let is_elastic = self.is_elastic() || !self.state.config.changes.has(Change::OnlyElasticJobsAreLimited);
+        if is_elastic && self.state.gate(Gate::ElasticJobsViaWorkloadSlicesWithTAS) {
             let request = pod_set.topology_request.as_ref();
             if request.is_some_and(|it| it.required.is_some()) {
                 return Err("required topology is not supported with ElasticJobsViaWorkloadSlices".to_owned());
@@ -396,8 +399,15 @@ impl State {
         for it in assignment.pod_sets().iter() {
             let Some(place) = &it.place else { continue };
             let pod_set = &record.spec.adjusted[it.index];
-            let mut flavors = it.flavors.iter().map(|choice| choice.flavor).filter(|flavor| known.contains(flavor));
-            let Some(flavor) = flavors.next().filter(|first| flavors.all(|other| other == *first)) else { continue };
+            let mut flavors: SmallVec<[FlavorId; 1]> =
+                it.flavors.iter().map(|choice| choice.flavor).filter(|flavor| known.contains(flavor)).collect();
+            let by_pods = self.config.changes.has(Change::NodeUsageIsThatOfPods);
+            if by_pods {
+                flavors.dedup();
+                if flavors.len() != 1 {
+                    continue;
+                }
+            }
             let assigned = admission.and_then(|it| it.pod_set_assignments.iter().find(|it| it.name == pod_set.name));
             let now = assigned.and_then(|it| it.topology_assignment.as_deref());
             if now.is_some() && !self.config.changes.has(Change::MovedPodsCount) {
@@ -405,11 +415,27 @@ impl State {
             }
             let place = now.map_or_else(|| place.clone(), |now| without(place, now).into());
             if !place.domains.is_empty() {
-                let per_pod = Arc::new(with_pod(&requests_of(pod_set)));
-                stands.push(Stand { flavors: [flavor].into_iter().collect(), per_pod, place });
+                let per_pod = if by_pods { requests_of(pod_set) } else { self.share_of_pod(it, &known) };
+                let per_pod = Arc::new(with_pod(&per_pod));
+                // Before, each resource charged its flavor once more.
+                stands.extend(flavors.drain(..).map(|flavor| Stand {
+                    flavors: [flavor].into_iter().collect(),
+                    per_pod: Arc::clone(&per_pod),
+                    place: place.clone(),
+                }));
             }
         }
         stands
+    }
+
+    /// What a pod set's quota of these flavors is for one pod.
+    fn share_of_pod(&self, of: &PodSetAssignment, known: &[FlavorId]) -> Amounts {
+        let is_known = |resource| of.flavors.iter().any(|it| it.resource == resource && known.contains(&it.flavor));
+        let requests = of.requests.iter().filter(|it| is_known(it.0));
+        let share = |&(resource, total): &(ResourceId, i64)| {
+            (self.names.resource_text(resource).to_owned(), total.checked_div(i64::from(of.count)).unwrap_or(0))
+        };
+        requests.map(share).collect()
     }
 
     /// The current placement of a workload's pod sets if it has quota, or that they wait for one; whether or not its

@@ -36,7 +36,7 @@ impl State {
                 let Some(levels) = self.levels(&flavor.topology_name) else { continue };
                 let nodes = self.cluster.nodes().filter(|node| self.is_of(node, flavor, levels));
                 let offer = |node| Offer { node, taken: self.sites.taken.get(&Arc::as_ref(node).meta.name) };
-                let tree = Tree::new(levels, nodes.map(offer));
+                let tree = Tree::new(levels, nodes.map(offer), self.config.changes);
                 sites.insert(id, Site { flavor: Arc::clone(flavor), tree });
             }
         }
@@ -98,7 +98,8 @@ impl State {
         if !self.gate(Gate::TopologyAwareScheduling) {
             return Arc::default();
         }
-        let State { workloads, names, .. } = self;
+        let State { workloads, names, config, .. } = self;
+        let by_pods = config.changes.has(Change::NodeUsageIsThatOfPods);
         let record = workloads.get(id);
         let Some(admission) =
             record.workload.status.admission.as_ref().filter(|it| it.pod_set_assignments.are_placed())
@@ -109,6 +110,7 @@ impl State {
         for assigned in admission.pod_set_assignments.iter() {
             let Some(place) = &assigned.topology_assignment else { continue };
             let pod_set = record.spec.adjusted.iter().find(|pod_set| pod_set.name == assigned.name);
+            let pod_set = pod_set.filter(|_| by_pods);
             let per_pod = pod_set.map_or_else(|| share_of_pod(assigned), |pod_set| with_pod(&requests_of(pod_set)));
             let mut flavors: SmallVec<[FlavorId; 1]> =
                 assigned.flavors.values().map(|name| names.flavors.intern(name)).collect();
@@ -203,7 +205,7 @@ pub(crate) fn with_pod(requests: &Amounts) -> Amounts {
     amounts
 }
 
-/// For a pod set that the workload no longer has: the usage of one pod by its admission.
+/// For a pod set that the workload no longer has, or in an older release: the usage of one pod by its admission.
 fn share_of_pod(assigned: &PodSetAssignment) -> Amounts {
     let count = i64::from(assigned.count.unwrap_or(0));
     let share =

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use crate::base::changes::Change;
 use crate::topology::capacity::Row;
 use crate::topology::counts::{Counts, Levels, roll_up};
 use crate::topology::descend::Placed;
@@ -120,6 +121,7 @@ impl Search<'_> {
     /// Prunes counts so that each domain holds at least the threshold: any with less counts as empty.
     fn prune(&self, levels: &mut Levels, rows: &[Row], threshold: i64) {
         let (tree, level, needs_leader) = (self.tree, self.request.level, self.n_leaders > 0);
+        let needs_host = needs_leader && tree.changes.has(Change::LeadersNeedDomains);
         for &row in rows {
             if level < tree.lowest() {
                 for child in tree.children(level, row) {
@@ -131,7 +133,7 @@ impl Search<'_> {
                 let (upper, lower) = levels.split_at_mut(above + 1);
                 for row in tree.below(level, row, above) {
                     upper[above][row] =
-                        roll_up(self.request, above, &lower[0][tree.children(above, row)], 1, needs_leader);
+                        roll_up(self.request, above, &lower[0][tree.children(above, row)], 1, needs_host);
                 }
             }
             prune(tree, levels, (level, row), threshold, needs_leader);

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
+use crate::base::changes::{Change, Changes};
+
 /// A domain by its index in its level.
 pub type Row = usize;
 
@@ -24,6 +26,10 @@ pub struct Capacity {
     /// What workloads use.
     used: Vec<Vec<i64>>,
     n_leaves: usize,
+    /// How few pods fit into a leaf that is filled beyond its capacity.
+    least: i64,
+    /// By column, the leaves that have the resource, if those that lack it are told apart.
+    offered: Vec<Vec<bool>>,
     /// The leaves changed last, and how many changes there were before those.
     changed: Vec<u32>,
     n_forgotten: u64,
@@ -41,6 +47,7 @@ struct Part<'a> {
     resource: &'a str,
     slot: Option<usize>,
     value: i64,
+    least: i64,
     /// The last free amount, and how many pods fit there: most leaves are alike, and division is slow.
     last: Cell<(i64, i64)>,
 }
@@ -52,7 +59,7 @@ impl Part<'_> {
         if left == same {
             return n_pods;
         }
-        let n_pods = left.wrapping_div(self.value).clamp(0, NO_LIMIT);
+        let n_pods = left.wrapping_div(self.value).clamp(self.least, NO_LIMIT);
         self.last.set((left, n_pods));
         n_pods
     }
@@ -71,18 +78,26 @@ pub struct Remaining<'a> {
 
 impl Capacity {
     /// The capacity that leaves offer, in their order.
-    pub fn new<'a>(offers: impl ExactSizeIterator<Item = &'a Amounts> + Clone) -> Self {
+    pub fn new<'a>(offers: impl ExactSizeIterator<Item = &'a Amounts> + Clone, changes: Changes) -> Self {
         let n_leaves = offers.len();
-        let mut capacity = Self { n_leaves, ..Self::default() };
+        let least = if changes.has(Change::FullNodesHaveNoRoom) { 0 } else { -NO_LIMIT };
+        let mut capacity = Self { n_leaves, least, ..Self::default() };
         for resource in offers.clone().flat_map(BTreeMap::keys) {
             let n_slots = capacity.slots.len();
             capacity.slots.entry(resource.clone()).or_insert(n_slots);
         }
         capacity.free = vec![vec![0; n_leaves]; capacity.slots.len()];
         capacity.used = capacity.free.clone();
+        if !changes.has(Change::MissingResourcesAreFull) {
+            capacity.offered = vec![vec![false; n_leaves]; capacity.slots.len()];
+        }
         for (leaf, offer) in offers.enumerate() {
             for (resource, value) in offer {
-                capacity.free[capacity.slots[resource]][leaf] = *value;
+                let slot = capacity.slots[resource];
+                capacity.free[slot][leaf] = *value;
+                if let Some(offered) = capacity.offered.get_mut(slot) {
+                    offered[leaf] = true;
+                }
             }
         }
         capacity
@@ -94,6 +109,7 @@ impl Capacity {
             resource: name.as_str(),
             slot: self.slots.get(name).copied(),
             value,
+            least: self.least,
             last: Cell::new((0, 0)),
         };
         Demand { parts: requests.iter().map(part).collect() }
@@ -154,6 +170,12 @@ impl Capacity {
             .map(move |(resource, &slot)| (resource.as_str(), self.free[slot][leaf], self.used[slot][leaf]))
     }
 
+    /// Does a leaf lack a resource, which then limits its pods whatever else does?
+    fn lacks(&self, slot: Option<usize>, leaf: Row) -> bool {
+        let offered = slot.and_then(|slot| self.offered.get(slot));
+        if self.offered.is_empty() { false } else { offered.is_none_or(|offered| !offered[leaf]) }
+    }
+
     /// The free capacity of a leaf.
     pub fn remaining<'a>(
         &'a self,
@@ -180,6 +202,8 @@ impl Remaining<'_> {
         for (at, part) in demand.parts.iter().enumerate() {
             let n_pods = if part.value == 0 {
                 NO_LIMIT
+            } else if self.capacity.lacks(part.slot, self.leaf) {
+                return (0, Some(at));
             } else {
                 let other = besides.and_then(|demand| demand.parts.iter().find(|it| it.resource == part.resource));
                 part.fit(self.of(part.resource, part.slot).wrapping_sub(other.map_or(0, |it| it.value)))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use crate::base::changes::Change;
 use crate::base::gates::{Gate, Gates};
 use crate::objects::{PodSet, Toleration, TopologyAssignment, TopologyDomain, TopologyRequest};
 use crate::topology::balanced;
@@ -125,11 +126,11 @@ impl<'a> Ground<'a> {
             Ok(placed) => {
                 if let Some(leader) = leader {
                     let of_leader = self.assignment(&placed.leaders);
-                    assume(assumed, &of_leader, leader.requests);
+                    self.assume(assumed, &of_leader, leader.requests);
                     places.push((leader.index, Ok(of_leader)));
                 }
                 let of_worker = self.assignment(&placed.workers);
-                assume(assumed, &of_worker, worker.requests);
+                self.assume(assumed, &of_worker, worker.requests);
                 places.push((worker.index, Ok(of_worker)));
                 false
             }
@@ -152,8 +153,9 @@ impl<'a> Ground<'a> {
         let facts = worker.facts.as_ref().map_err(Clone::clone)?;
         let of_part = within.and_then(|within| within.request.as_ref());
         let request = of_part.or(worker.pod_set.topology_request.as_deref());
-        let request = Wish::new(request, worker.is_implied, &self.tree.keys).in_tree(self.tree)?;
         let tree = self.tree;
+        let wish = Wish::new(request, worker.is_implied, &tree.keys).within(gates, tree.changes);
+        let request = wish.in_tree(tree)?;
         let respects = gates.enabled(Gate::TASRespectNodeAffinityPreferred);
         let remembers = gates.enabled(Gate::TASCacheNodeMatchResults) && tree.is_by_hostname() && !uid.is_empty();
         let is_first = !remembers || seen.scored.insert((uid.to_owned(), worker.pod_set.name.clone()));
@@ -182,6 +184,19 @@ impl<'a> Ground<'a> {
             let chosen = search.choose().map_err(lacks)?;
             Ok(search.descend(chosen, false).unwrap_or_default())
         })
+    }
+
+    /// Adds what placed pods take.
+    fn assume(&self, assumed: &mut Assumed, place: &TopologyAssignment, requests: &Amounts) {
+        let counts_pods = self.tree.changes.has(Change::PodSetsShareRoomForPods);
+        let of_pod = if counts_pods { with_pod(requests) } else { requests.clone() };
+        for domain in &place.domains {
+            let amounts = assumed.entry(id_of(&domain.values)).or_default();
+            for (resource, value) in &of_pod {
+                let sum = amounts.entry(resource.clone()).or_default();
+                *sum = sum.wrapping_add(value.wrapping_mul(i64::from(domain.count)));
+            }
+        }
     }
 
     /// By leaf, what earlier groups take, and what workloads that count as gone give back.
@@ -243,7 +258,7 @@ impl<'a> Ground<'a> {
             }
             match self.replaced(ask, current, terms, assumed, (uid, &mut *seen)) {
                 Ok((moved, whole)) => {
-                    assume(assumed, &moved, ask.requests);
+                    self.assume(assumed, &moved, ask.requests);
                     places.push((ask.index, Ok(whole)));
                 }
                 Err(reason) => {
@@ -378,17 +393,17 @@ impl<'a> Ground<'a> {
                 (None, _) => None,
             };
             let cut = truncated(previous, n_pods);
-            assume(assumed, &cut, worker.requests);
+            self.assume(assumed, &cut, worker.requests);
             places.push((worker.index, Ok(cut)));
             if let Some((leader, place)) = of_leader {
-                assume(assumed, place, leader.requests);
+                self.assume(assumed, place, leader.requests);
                 places.push((leader.index, Ok(place.clone())));
             }
             return Some(false);
         }
-        assume(assumed, previous, worker.requests);
+        self.assume(assumed, previous, worker.requests);
         if let (Some(leader), Some(place)) = (leader, of_leader) {
-            assume(assumed, place, leader.requests);
+            self.assume(assumed, place, leader.requests);
         }
         let to_place = leader.filter(|_| of_leader.is_none());
         let placed = match self.find(worker, to_place, n_pods - n_before, terms, assumed, None, seen) {
@@ -403,11 +418,11 @@ impl<'a> Ground<'a> {
         if let Some(leader) = leader {
             let place = of_leader.cloned().unwrap_or_else(|| self.assignment(&placed.leaders));
             if of_leader.is_none() {
-                assume(assumed, &place, leader.requests);
+                self.assume(assumed, &place, leader.requests);
             }
             places.push((leader.index, Ok(place)));
         }
-        assume(assumed, &new, worker.requests);
+        self.assume(assumed, &new, worker.requests);
         Some(false)
     }
 }
@@ -447,17 +462,6 @@ pub(super) fn with_pod(requests: &Amounts) -> Amounts {
     let pods = amounts.entry(PODS.to_owned()).or_default();
     *pods = pods.saturating_add(1);
     amounts
-}
-
-/// Adds what placed pods take.
-pub fn assume(assumed: &mut Assumed, place: &TopologyAssignment, requests: &Amounts) {
-    for domain in &place.domains {
-        let amounts = assumed.entry(id_of(&domain.values)).or_default();
-        for (resource, value) in with_pod(requests) {
-            let sum = amounts.entry(resource).or_default();
-            *sum = sum.wrapping_add(value.wrapping_mul(i64::from(domain.count)));
-        }
-    }
 }
 
 /// The first pods of an assignment.

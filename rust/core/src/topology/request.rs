@@ -1,5 +1,7 @@
 //! The topology request of a pod set, and what of it no topology can provide (rules/08 §2, §10).
 
+use crate::base::changes::{Change, Changes};
+use crate::base::gates::{Gate, Gates};
 use crate::objects::TopologyRequest;
 use crate::topology::tree::Tree;
 
@@ -62,6 +64,14 @@ impl<'a> Wish<'a> {
         });
         let is_free = !layers.is_empty() && named.is_none();
         Self { key, required: request.required.is_some(), unconstrained: unconstrained || implied || is_free, layers }
+    }
+
+    /// Without the layers below the outermost, if they do not count (rules/08 §2.3).
+    pub fn within(mut self, gates: Gates, changes: Changes) -> Self {
+        if !gates.enabled(Gate::TASMultiLayerTopology) && !changes.has(Change::LayersNeedNoGate) {
+            self.layers.truncate(1);
+        }
+        self
     }
 
     /// Does a topology have all requested levels (rules/08 §3)?

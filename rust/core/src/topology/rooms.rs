@@ -32,6 +32,7 @@ impl<'a> Ground<'a> {
     pub fn rooms(&self, ask: Ask<'a>, gates: Gates, tables: &mut Tables) -> Option<Rooms<'a>> {
         let facts = ask.facts.ok()?;
         let wish = Wish::new(ask.pod_set.topology_request.as_deref(), ask.is_implied, &self.tree.keys);
+        let wish = wish.within(gates, self.tree.changes);
         let request = wish.in_tree(self.tree).ok()?;
         let may_balance = gates.enabled(Gate::TASBalancedPlacement) && balanced::is_wanted(&request);
         if may_balance || ask.previous.is_some() {
@@ -49,7 +50,7 @@ impl<'a> Ground<'a> {
         let table = tables.of(self.tree, kind).clone();
         let given_back = FxHashMap::default();
         let mut rooms = Rooms { tree: self.tree, table, given_back, need, n_enough: 0, total: 0 };
-        let of_level = |level: usize| rooms.table.levels[level].iter().map(|it| it.slices);
+        let of_level = |level: usize| rooms.table.levels[level].iter().map(|it| it.slices.max(0));
         let n_enough = of_level(rooms.table.kind.request.level).filter(|&slices| slices >= need).count();
         let total = of_level(rooms.widest()).sum();
         (rooms.n_enough, rooms.total) = (n_enough, total);
@@ -89,7 +90,7 @@ impl Rooms<'_> {
                 *n_enough -= usize::from(before.slices >= *need);
             }
             if level == widest {
-                *total += now.slices - before.slices;
+                *total += now.slices.max(0) - before.slices.max(0);
             }
         });
     }

@@ -190,7 +190,9 @@ impl Sites {
     pub fn have_room_for(&self, stands: &[Stand]) -> bool {
         stands.iter().all(|stand| {
             let mut template = Amounts::clone(&stand.per_pod);
-            template.remove(PODS);
+            // Kueue does not count the pod itself here.
+            template.entry(PODS.to_owned()).and_modify(|n| *n -= 1);
+            template.retain(|name, n| name != PODS || *n > 0);
             let sites = stand.flavors.iter().filter_map(|flavor| self.by_flavor.get(flavor));
             sites.into_iter().all(|site| {
                 let demand = site.tree.capacity.demand(&template);

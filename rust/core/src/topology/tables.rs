@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::base::changes::Change;
 use crate::topology::capacity::{Amounts, Demand, Row};
 use crate::topology::counts::{Counts, Levels, roll_up};
 use crate::topology::filter::{PodFacts, Refusal, Refusals};
@@ -105,7 +106,8 @@ impl<'a> Counter<'a> {
     fn domain(&self, levels: &[Vec<Counts>], level: usize, row: Row) -> Counts {
         let children = &levels[level + 1][self.tree.children(level, row)];
         let size = self.kind.request.inner_sizes[level + 1];
-        roll_up(&self.kind.request, level, children, size, self.of_leader.is_some())
+        let needs_leader = self.of_leader.is_some() && self.tree.changes.has(Change::LeadersNeedDomains);
+        roll_up(&self.kind.request, level, children, size, needs_leader)
     }
 }
 

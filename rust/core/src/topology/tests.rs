@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::base::changes::Changes;
 use crate::base::gates::{Gate, Gates};
 use crate::base::quantity::Quantity;
 use crate::objects::{
@@ -39,7 +40,7 @@ fn node(name: &str, labels: &[(&str, &str)], cpus: i64) -> Arc<Node> {
 }
 
 fn tree(levels: &[&str], nodes: &[Arc<Node>]) -> Tree {
-    Tree::new(&keys(levels), nodes.iter().map(|node| Offer { node, taken: None }))
+    Tree::new(&keys(levels), nodes.iter().map(|node| Offer { node, taken: None }), Changes::default())
 }
 
 /// Racks of hosts with these CPUs: host `h<rack><host>`.

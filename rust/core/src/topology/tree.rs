@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use crate::base::changes::Changes;
 use crate::objects::{ConditionStatus, Node, StringMap};
 use crate::pods::values;
 use crate::topology::capacity::{Amounts, Capacity, Row};
@@ -25,6 +26,8 @@ pub struct Tree {
     by_id: FxHashMap<Arc<str>, u32>,
     /// Capacity and usage of the leaves.
     pub capacity: Capacity,
+    /// What the release does.
+    pub changes: Changes,
 }
 
 /// The domains of one level, in path order.
@@ -57,7 +60,7 @@ pub fn belongs(node: &Node, labels: &StringMap, levels: &[String], any_condition
 
 impl Tree {
     /// The domains of these nodes, which are sorted by name and have a value for each level.
-    pub fn new<'a>(keys: &[String], offers: impl IntoIterator<Item = Offer<'a>>) -> Self {
+    pub fn new<'a>(keys: &[String], offers: impl IntoIterator<Item = Offer<'a>>, changes: Changes) -> Self {
         let by_hostname = ends_with_hostname(keys);
         let mut leaves: BTreeMap<Vec<String>, (Arc<Node>, Amounts)> = BTreeMap::new();
         let mut path_of_host: FxHashMap<String, Vec<String>> = FxHashMap::default();
@@ -100,9 +103,9 @@ impl Tree {
             parents.shrink_to_fit();
             first_children.shrink_to_fit();
         }
-        let capacity = Capacity::new(leaves.values().map(|(_, offered)| offered));
+        let capacity = Capacity::new(leaves.values().map(|(_, offered)| offered), changes);
         let nodes: Vec<Arc<Node>> = leaves.into_values().map(|(node, _)| node).collect();
-        let mut tree = Self { keys: keys.to_vec(), levels, nodes, by_id: FxHashMap::default(), capacity };
+        let mut tree = Self { keys: keys.to_vec(), levels, nodes, by_id: FxHashMap::default(), capacity, changes };
         tree.by_id = (0..tree.n_leaves()).map(|leaf| (id_of(&tree.assigned_values(leaf)), narrow(leaf))).collect();
         tree
     }

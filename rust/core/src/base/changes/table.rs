@@ -108,6 +108,22 @@ changes! {
         "The values of flavorFungibility.preference do what they say; before, each did what the other does";
     MovedPodsCount: [14572], [(18, 6), (19, 2), (20, DEVEL)], "rules/08 §11", Read,
         "Topology: pods that a second pass moves to another domain take room there for the rest of the cycle; before, they took none";
+    LayersNeedNoGate: [12290], [(19, 0)], "rules/08 §2", Recorded,
+        "Topology: all layers of slices in a Workload count; before, only the outermost while gate TASMultiLayerTopology is off";
+    FullNodesHaveNoRoom: [10949], [(16, 8), (17, 3), (18, 0)], "rules/08 §4", Recorded,
+        "Topology: a node that is filled beyond its capacity has room for no pod; before, for a negative number, which lowers the room of domains above";
+    MissingResourcesAreFull: [13252], [(17, 8), (18, 4), (19, 0)], "rules/08 §4", Recorded,
+        "Topology: a resource that a node lacks is like one of which nothing is left, and the first by name is reported; before, the one that it lacks";
+    PodSetsShareRoomForPods: [11293], [(16, 9), (17, 4), (18, 0)], "rules/08 §11", Recorded,
+        "Topology: the pods of earlier pod sets of a workload count against the number of pods that a node takes; before, only what they request";
+    NodeUsageIsThatOfPods: [12006], [(17, 5), (18, 1), (19, 0)], "rules/08 §11", Recorded,
+        "Topology: pods take of a node what they request; before, the workload's quota per pod, and for the rest of the cycle as often as it has resources";
+    PlacementErrorsAreNoFit: [12055], [(17, 5), (18, 1), (19, 0)], "rules/08 §11", Recorded,
+        "Topology: a workload does not fit with a pod set that cannot be placed at all; before, it was admitted without a place";
+    OnlyElasticJobsAreLimited: [11997], [(17, 5), (18, 1), (19, 0)], "rules/08 §11", Recorded,
+        "Topology: with gate ElasticJobsViaWorkloadSlicesWithTAS, only elastic workloads cannot have a required or preferred level; before, none could";
+    LeadersNeedDomains: [10783], [(16, 7), (17, 2), (18, 0)], "rules/08 §5", Recorded,
+        "Topology: room beside a leader counts only in domains that have room for the leader; before, in all";
     GroupGivesItsFlavor: [12562], [(18, 5), (19, 1), (20, DEVEL)], "rules/03 §3", Read,
         "Topology: a pod set without requests takes the flavor of its group; before, it got none, and its placement failed";
     ShapesFailByFit: [11097], [(18, 0)], "rules/05 §4", Read,
