@@ -215,7 +215,7 @@ func play(ctx context.Context, release Release, script *Case) (found *answer, er
 	r := &run{
 		ctx: ctx, script: script, store: store, writing: writing, manager: &Manager{store: store}, recorder: &Recorder{found: make(chan message, 1<<16)},
 		start: script.own.Now, events: script.Input.Events,
-		jobs: map[types.NamespacedName]*job{}, bad: map[string]time.Time{}, touched: map[types.NamespacedName]bool{},
+		jobs: map[types.NamespacedName]*job{}, bad: map[string]time.Time{}, later: map[string]*timer{}, touched: map[types.NamespacedName]bool{},
 		answer: &answer{Cycles: []*cycle{}, Rounds: []round{}},
 	}
 	store.podsOn = r.podsOn

@@ -61,8 +61,8 @@ func (r *run) waitForPods(name string) {
 	}
 }
 
-func (r *run) checkNodeAt(name string, at time.Time) {
-	r.timers.add(at, nodeCheck, name, func() { r.reconcileNode(name) }, nil)
+func (r *run) checkNodeAt(name string, at time.Time) *timer {
+	return r.timers.add(at, nodeCheck, name, func() { r.reconcileNode(name) }, nil)
 }
 
 func (r *run) reconcileNode(name string) {
@@ -74,9 +74,10 @@ func (r *run) reconcileNode(name string) {
 	if err != nil {
 		r.fail(err)
 	}
-	// What was lost before the run began is not waited for.
-	if result.RequeueAfter > 0 && r.began {
-		r.checkNodeAt(name, time.Now().Add(result.RequeueAfter))
+	// Each look says anew when to look again.
+	r.timers.set = slices.DeleteFunc(r.timers.set, func(it *timer) bool { return it == r.later[name] })
+	if delete(r.later, name); result.RequeueAfter > 0 {
+		r.later[name] = r.checkNodeAt(name, time.Now().Add(result.RequeueAfter))
 	}
 }
 

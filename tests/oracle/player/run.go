@@ -37,8 +37,8 @@ type run struct {
 	timers   timers
 	jobs     map[types.NamespacedName]*job
 	bad      map[string]time.Time
-	// began tells that all objects of the beginning are there.
-	began bool
+	// later holds the timers of nodes at which Kueue wants to look again.
+	later map[string]*timer
 	// handling is the key of the Workload whose watch event is delivered.
 	handling string
 	// touched are the keys that Kueue wants to reconcile though they did not change.
@@ -70,7 +70,6 @@ func (r *run) play() error {
 		r.create(object, jobScript{})
 		r.settle()
 	}
-	r.began = true
 	for r.failed == nil {
 		at, any := r.nextInstant()
 		if !any {
