@@ -90,6 +90,15 @@ API server in memory (`tests/oracle`). One world in ten is played by the referen
 every admission with its flavors and nodes, every preemption, every status and every message. Where they do not, Kueue
 plays the world twelve times: what those plays disagree about is left to chance, by the iteration order of Go's maps.
 Any other difference is shrunk to a case that `tests/regressions/kueue` keeps with Kueue's answer.
+
+The player reproduces all recorded runs of 0.19.2. Not drawn, as they are known to differ
+([known.py](../tests/judge/known.py)):
+
+- workloads that end or are deleted while a cycle waits for the pods of another (`blockAdmission`): Kueue admits what
+  has ended;
+- slices of elastic workloads with usage-based sharing: for a moment Kueue prices a slice and the one that it replaces;
+- a LocalQueue whose spec changes while pods are late: the engine checks their timeouts at once, Kueue when they are due;
+- nodes that change in the very second in which an admission check becomes Ready.
 """
 
 
@@ -323,7 +332,13 @@ def main() -> int:
     parser.add_argument("--case-seconds", type=int, default=900, help="limit per case")
     parser.add_argument("--worlds", type=float, default=0, metavar="SECONDS", help="also play differential worlds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--only-played", action="store_true", help="write only what random worlds against Kueue found")
     options = parser.parse_args()
+    if options.only_played:
+        text = PAGE.read_text(encoding="utf-8").partition("## Played against")[0]
+        lines = [*AGAINST_KUEUE.splitlines(), "", *played_against(PLAYED)]
+        PAGE.write_text(text + "\n".join(lines) + "\n", encoding="utf-8")
+        return 0
     if not (options.recorded / "check.py").is_file():
         print(f"fidelity: no recorded cases in {options.recorded}, so {PAGE.relative_to(ROOT)} stays as it is")
         return 0
