@@ -163,6 +163,7 @@ $(MUTANTS): Makefile
 lint: $(STAMPS)/tools ## check formatting, lints, and imports between modules
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	@! command -v gofmt >/dev/null || { unformatted=$$(gofmt -l tests/oracle); test -z "$$unformatted" || { echo "gofmt -w $$unformatted"; exit 1; }; }
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
 		{ echo 'missing: rustfmt and clippy: rustup component add rustfmt clippy'; exit 1; }
 	cargo fmt --all --check

@@ -97,7 +97,8 @@ The player reproduces all recorded runs of 0.19.2. Not drawn, as they are known 
 - workloads that end or are deleted while a cycle waits for the pods of another (`blockAdmission`): Kueue admits what
   has ended;
 - slices of elastic workloads with usage-based sharing: for a moment Kueue prices a slice and the one that it replaces;
-- a LocalQueue whose spec changes while pods are late: the engine checks their timeouts at once, Kueue when they are due;
+- a LocalQueue whose spec changes while pods are late: the engine checks their timeouts at once, Kueue when they are
+  due;
 - nodes that change in the very second in which an admission check becomes Ready.
 """
 
