@@ -228,7 +228,7 @@ bench: release ## measure single steps, whole runs and calls from Python, compar
 .PHONY: bench-kueue
 bench-kueue: override RELEASE := 0.19
 bench-kueue: release oracle ## measure the engine and Kueue 0.19.2 itself in the same states; BENCH_ARGS='borrow --samples 9'
-	PYTHONPATH=python $(PY) benches/kueue.py $(BENCH_ARGS)
+	PYTHONPATH=python $(PY) benches/kueue.py --build release $(BENCH_ARGS)
 
 BASE ?= main
 .PHONY: bench-compare

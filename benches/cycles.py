@@ -28,6 +28,7 @@ _BLOCK, _RACK, _HOST = "example.com/block", "example.com/rack", "kubernetes.io/h
 _N_CHILDREN, _N_LEVELS_BELOW_ROOT = 4, 3
 _N_VICTIMS = 40
 _N_RACKS, _N_HOSTS = 10, 25
+_KEEPS_TREE = "TASCacheTopologyTree"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +55,23 @@ class Cycle:
         heads: Workloads that come then, a head of each ClusterQueue.
         earlier: Workloads that came before them, and had a cycle of their own.
         is_fair: With fair sharing?
+        gate: A feature gate to switch on; empty: none.
     """
 
     objects: Sequence[Json]
     heads: Sequence[Json]
     earlier: Sequence[Json] = ()
     is_fair: bool = False
+    gate: str = ""
 
     @property
     def number(self) -> int:
         """Its number, from 0."""
         return 1 if self.earlier else 0
+
+    @property
+    def _gates(self) -> dict[str, bool]:
+        return {self.gate: True} if self.gate else {}
 
     def _settings(self) -> Json:
         strategies = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
@@ -77,7 +84,7 @@ class Cycle:
             "id": name,
             "kind": "trace",
             "kueue": Release.named(RELEASE).tag,
-            "featureGates": {},
+            "featureGates": self._gates,
             "config": {**_RUN, "now": format_time(T0), "maxCycles": self.number + 1, **self._settings()},
             "objects": list(self.objects),
             "input": {"events": [{"at": at, "op": "create", "object": it} for at, it in created]},
@@ -86,7 +93,7 @@ class Cycle:
     def engine(self) -> Engine:
         """An engine for which this cycle is due."""
         configuration = json.dumps({**_CONFIGURATION, **self._settings()})
-        engine = Engine(Configuration.parse(configuration, release=RELEASE))
+        engine = Engine(Configuration.parse(configuration, feature_gates=self._gates, release=RELEASE))
         engine.apply(_lines(self.objects), now=T0, trusted=True)
         if self.earlier:
             engine.apply(_lines(self.earlier), now=T0, trusted=True)
@@ -205,8 +212,8 @@ def preempting(n_heads: int, n_candidates: int) -> Cycle:
     return Cycle(objects, heads)
 
 
-def placing(n_nodes: int, n_heads: int = 1, **request: object) -> Cycle:
-    """Heads of 64 pods, for hosts in racks in blocks; such a head has had its place before."""
+def placing(n_nodes: int, n_heads: int = 1, *, gate: str = "") -> Cycle:
+    """Heads of 64 pods, each for one of the racks in blocks; such a head has had its place before."""
     levels = [{"nodeLabel": label} for label in (_BLOCK, _RACK, _HOST)]
     flavor = {"nodeLabels": {"example.com/site": "here"}, "topologyName": "default"}
     objects = [
@@ -218,9 +225,9 @@ def placing(n_nodes: int, n_heads: int = 1, **request: object) -> Cycle:
     quota = group(["tas"], {"cpu": "1000000", "memory": "1000000Gi"})
     for number in range(n_heads):
         objects += queue(f"cq{number}", "co", [quota], preempts=False)
-    pods = {**pod_set("main", 64, {"cpu": "1", "memory": "1Gi"}), "topologyRequest": request}
+    pods = {**pod_set("main", 64, {"cpu": "1", "memory": "1Gi"}), "topologyRequest": {"required": _RACK}}
     heads = [workload(number, f"cq{number}", 0, [pods]) for number in range(n_heads)]
-    return Cycle(objects, heads, earlier=[workload(n_heads, "cq0", 0, [pods])])
+    return Cycle(objects, heads, earlier=[workload(n_heads, "cq0", 0, [pods])], gate=gate)
 
 
 def _node(number: int, room: Amounts) -> Json:
@@ -239,7 +246,9 @@ CYCLES: Mapping[str, Callable[[], Cycle]] = {
     "1,000 heads, five cohort levels": lambda: tree(15),
     "1,000 heads, five cohort levels, fair sharing": lambda: tree(15, is_fair=True),
     "25 heads that preempt 40 of 400 candidates each": lambda: preempting(25, 400),
-    "64 pods in one rack, 40,000 nodes": lambda: placing(40_000, required=_RACK),
-    "20 heads of 64 pods, each in one rack, 40,000 nodes": lambda: placing(40_000, 20, required=_RACK),
+    "64 pods in a rack, 40,000 nodes": lambda: placing(40_000),
+    f"64 pods in a rack, 40,000 nodes, {_KEEPS_TREE}": lambda: placing(40_000, gate=_KEEPS_TREE),
+    "20 heads of 64 pods, 40,000 nodes": lambda: placing(40_000, 20),
+    f"20 heads of 64 pods, 40,000 nodes, {_KEEPS_TREE}": lambda: placing(40_000, 20, gate=_KEEPS_TREE),
 }
 """By what they are."""

@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="parts of the names of cycles; none: all")
     parser.add_argument("--samples", type=int, default=5, help="of each cycle, after one that does not count")
     parser.add_argument("--oracle", type=Path, default=ORACLE, help="the program that plays Kueue")
+    parser.add_argument("--build", default="develop", help="the build profile of the extension, for the page")
     options = parser.parse_args()
     busy = Machine.read()
     print(f"{busy.cpu}, {busy.busy()}\n")
@@ -48,7 +49,7 @@ def main() -> None:
     print(kueue_table(cycles))
     if not options.names:
         machine = asdict(Machine.read()) | {"load": list(busy.load)}
-        kept = {"release": RELEASE, "samples": options.samples, "cycles": cycles}
+        kept = {"release": RELEASE, "build": options.build, "samples": options.samples, "cycles": cycles}
         figures.keep("kueue", {"revision": revision(), "machine": machine, **kept})
 
 

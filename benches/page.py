@@ -83,17 +83,19 @@ fails: who gets quota, with which flavors, on which nodes, who is preempted, and
 - **Kueue** is all of `schedule()`. What it sends to an API server goes to a store in memory: there is no network. The
   status patches of admissions, which a cluster's Kueue writes in goroutines beside its cycles, are written in it.
 - **without the store** is that less the time in the store.
-- **deciding** is that less the status patches of admissions: what a cycle takes if they are free. It still counts
-  metrics, which the engine leaves to its caller; Kueue's log is off.
+- **deciding** is that less the status patches of admissions: what a cycle takes if they are free. Patches of other
+  workloads are still prepared in it, and metrics counted, which the engine leaves to its caller. Kueue's log is off.
 - **engine** is `Engine.cycle`, called from Python. It writes statuses, too, but in its own memory; to read decisions as
   Python objects takes longer, as rows below say.
 
-The last column is the fairest: it compares deciding with deciding. Against an API server, requests take longer than
-either. Kueue may use all cores, and collects garbage a tenth as often as it does by default; the engine has one thread.
-Before a placement is measured, such pods have been placed once: from then on the engine keeps what it knows of nodes,
-where Kueue looks at all of them in every cycle.
+The last column is the fairest: it compares deciding with deciding. In a cluster, requests to the API server take longer
+than either. Kueue may use all cores, and collects garbage a tenth as often as by default; the engine has one thread.
 
-Measured on {date} at commit {revision}, on {cpu}, {n_cores} cores; load average {load}.
+Before a placement is measured, such pods have been placed once: the engine keeps what it knows of nodes from then on.
+Kueue 0.19 builds its tree of nodes anew for each cycle, unless its gate TASCacheTopologyTree, off by default, is on.
+
+Measured on {date} at commit {revision}, with the build profile `{build}`, on {cpu}, {n_cores} cores; load average
+{load}.
 """
 
 _PYTHON = """\

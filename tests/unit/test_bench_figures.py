@@ -11,7 +11,7 @@ from benches.endurance import endurance_table
 from benches.growing import SERIES, growing_plot, growing_table
 from benches.growth import kueues_tournament
 from benches.measure import kernel_table
-from benches.page import heads_table, kernels_table
+from benches.page import heads_table, kernels_table, replaced
 from benches.plots import Line, log_log
 from benches.shapes import SHAPES, group_of, shapes_of
 from benches.slopes import slope
@@ -208,3 +208,10 @@ def test_a_program_that_fails_is_no_figure(tmp_path: Path) -> None:
         kernel_names(tmp_path)
     with pytest.raises(Exception, match="returned non-zero exit status 3"):
         list(lines(program))
+
+
+def test_a_section_of_the_page_is_replaced_and_the_others_stay() -> None:
+    page = "# Page\n\n## One\n\nold\n\n### Below\n\nold\n\n## Two\n\ntext\n"
+    assert replaced(page, "## One\n", "## One\n\nnew\n") == "# Page\n\n## One\n\nnew\n\n## Two\n\ntext\n"
+    with pytest.raises(ValueError, match="no section '## Three'"):
+        replaced(page, "## Three\n", "")
