@@ -95,7 +95,7 @@ Before a placement is measured, such pods have been placed once: the engine keep
 Kueue 0.19 builds its tree of nodes anew for each cycle, unless its gate TASCacheTopologyTree, off by default, is on.
 
 Measured on {date} at commit {revision}, with the build profile `{build}`, on {cpu}, {n_cores} cores; load average
-{load}.
+before: {load}. {busy}
 """
 
 _PYTHON = """\
@@ -195,7 +195,8 @@ def replaced(page: str, title: str, section: str) -> str:
 def _kueue(kueue: Mapping[str, Any], date: str) -> Iterator[str]:
     yield _KUEUE_TITLE
     machine = kueue["machine"]
-    yield _KUEUE.format(**kueue | machine | {"load": _load(machine), "date": date})
+    busy = _BUSY if machine["load"][0] > 1 else _QUIET
+    yield _KUEUE.format(**kueue | machine | {"load": _load(machine), "date": date, "busy": busy})
     yield kueue_table(kueue["cycles"]) + "\n"
 
 
