@@ -81,7 +81,6 @@ fuzz-topologies: $(STAMPS)/extension $(STAMPS)/proof ## fuzz with worlds of node
 	$(PY) scripts/fuzz.py --topologies --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
 
 RELEASE ?= 0.19
-RELEASE ?= 0.19
 .PHONY: oracle
 oracle: ## build the player of a released Kueue, RELEASE=0.19 or 0.17; needs Go, and minutes the first time
 	go build -C tests/oracle/$(RELEASE) -o $(abspath .cache/oracle/kueue-$(RELEASE)) .
