@@ -26,7 +26,15 @@ ROOT = Path(__file__).resolve().parents[1]
 PLAYED = {"0.19": "0.19.2", "0.17": "0.17.0"}
 FAMILIES_WANTED = {"with topology": 0.2, "with fair sharing": 0.2}
 COUNTED = (
-    *("with topology", "with fair sharing", "cycles", "admissions", "preemptions", "left to chance"),
+    *(
+        "with topology",
+        "with fair sharing",
+        "cycles",
+        "admissions",
+        "preemptions",
+        "left to chance",
+        "what we do not play",
+    ),
     "crashes of Kueue",
 )
 BETWEEN_LINES = 10.0

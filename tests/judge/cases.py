@@ -1,6 +1,7 @@
 """Drawn worlds as cases like those that were recorded of Kueue: objects, and events at their times.
 
-What Kueue leaves to chance, or what its API server would refuse, is taken out of them.
+What Kueue leaves to chance, what its API server would refuse, or what the engine does not play of an older release, is
+taken out of them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ __all__ = ["Draft", "draft_of_history", "draft_of_run"]
 _SECOND_NS = 1_000_000_000
 _UPDATED = ("ClusterQueue", "LocalQueue", "Cohort", "Node", "Pod", "Topology", "ResourceFlavor")
 _MOST_CYCLES = 60
+# Before, a leader and its workers may lose pods (kueue#13766).
+_PLACES_GROUPS = Release.named("0.18.5")
 # Settings of the Configuration that a played run knows; none is read of others.
 _SETTINGS = ("fairSharing", "admissionFairSharing", "waitForPodsReady", "resources")
 
@@ -61,6 +64,8 @@ class Draft:
         # Else nearly every world would have a workload that may start with fewer pods.
         if settled_gates.get("PartialAdmission") is False or chance.boolean():
             self._change(lambda it: {**it, "spec": without_min_counts(object_at(it, "spec"))} if _is_work(it) else it)
+        if release < _PLACES_GROUPS:
+            self._change(lambda it: {**it, "spec": _without_groups(object_at(it, "spec"))} if _is_work(it) else it)
         self._change(stored)
         config: JsonObject = {name: it for name, it in self.config.items() if name in _SETTINGS}
         if "waitForPodsReady" in config:
@@ -120,6 +125,16 @@ class Draft:
         """Leave changed queues out where workloads have checks or wait for pods: the engine looks at them at once."""
         if self.has("AdmissionCheck") or "waitForPodsReady" in self.config:
             self.events = [it for it in self.events if not _changes(it, "ClusterQueue")]
+
+
+def _without_groups(spec: JsonObject) -> JsonObject:
+    """Place each pod set of a workload by itself."""
+
+    def alone(pods: JsonObject) -> JsonObject:
+        request = {name: it for name, it in object_at(pods, "topologyRequest").items() if name != "podSetGroupName"}
+        return {**pods, "topologyRequest": request} if "topologyRequest" in pods else pods
+
+    return {**spec, "podSets": [alone(object_at(it)) for it in list_at(spec, "podSets")]}
 
 
 def draft_of_run(run: dict[str, Any], chance: Chance) -> Draft:

@@ -16,6 +16,7 @@ from kueuecore.releases import Release
 from tests.judge.comparing import FAILED, Difference, Level, Parts, closest, differing, parts
 from tests.judge.oracle import Oracle, Verdict
 from tests.judge.shrinking import smallest_case
+from tests.judge.unplayed import unplayed
 from tests.judge.worlds import families, world
 
 __all__ = ["ENGINE_NS", "KUEUE_NS", "Found", "Outcome", "Player"]
@@ -25,6 +26,9 @@ Case = dict[str, Any]
 _AHEAD = 24
 # Kueue ranges over Go maps of two or three entries where it leaves something to chance.
 _PLAYS_TO_SEE_CHANCE = 12
+# Before it named every misfit of a flavor, it named any, in each flavor of each pod set.
+_TURNS_TO_SEE_MISFITS = 6
+_NAMES_MISFITS = Release.named("0.18.5")
 _PLAYS_OF_A_SMALLER_CASE = 4
 _MOST_TRIES = 5000
 _MOST_SHRUNK_OF_A_KIND = 2
@@ -142,8 +146,16 @@ class Player:
             if (difference := differing(want, got, verdict.left_out)) is None:
                 continue
             again = self._second.plays(case, _PLAYS_TO_SEE_CHANCE)
-            outcome.counts["left to chance"] += not are_alike([verdict, *again])
-            if (difference := beyond_chance(case, [verdict, *again], got)) is not None:
+            is_chance = not are_alike([verdict, *again])
+            outcome.counts["left to chance"] += is_chance
+            difference = beyond_chance(case, [verdict, *again], got)
+            turns = _TURNS_TO_SEE_MISFITS if is_chance and self._release < _NAMES_MISFITS else 0
+            while difference is not None and turns:
+                again += self._second.plays(case, _PLAYS_TO_SEE_CHANCE)
+                difference, turns = beyond_chance(case, [verdict, *again], got), turns - 1
+            if difference is not None and unplayed(self._release, [want, got]):
+                outcome.counts["what we do not play"] += 1
+            elif difference is not None:
                 found = self._found(seed, by, case, verdict, difference)
                 return Outcome(seed, outcome.families, outcome.counts, found=found)
         return outcome

@@ -104,6 +104,8 @@ class Ledger:
 
     def settle(self, local_queue: str, workload: str, own: Resources, admitted: Resources, now: int) -> None:
         """Turn the penalty of an admitted workload into usage; `own` is what it was given."""
+        if not self.settings.has("AdmissionsAreSettled"):
+            return
         account = self.accounts.setdefault(local_queue, Account(now))
         self._decay(account, admitted, now)
         if self.settings.has("PenaltiesAreKeptByWorkload"):

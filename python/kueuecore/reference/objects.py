@@ -159,7 +159,10 @@ class ClusterQueue:
 
     def checks_of(self, assigned: Collection[str], settings: Settings) -> set[str]:
         """Return the checks that an admission with these flavors must pass (rules/07 §2)."""
-        if not assigned and not settings.has("FlavorlessAdmissionNeedsNoCheck"):
+        if not settings.has("ChecksOfAllFlavorsAreListed"):
+            if all(flavors == self.flavors for flavors in self.checks.values()):
+                return set(self.checks)
+        elif not assigned and not settings.has("FlavorlessAdmissionNeedsNoCheck"):
             return set(self.checks)
         return {name for name, flavors in self.checks.items() if flavors.intersection(assigned)}
 

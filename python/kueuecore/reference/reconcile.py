@@ -25,7 +25,7 @@ _STALE = ("", "PendingEvaluation", "Pending", "Suspended", "Deactivated")
 def required_checks(workload: Json, queue: ClusterQueue, settings: Settings) -> list[str]:
     """Return the checks that a workload must pass (rules/07 §2)."""
     admission = conditions.admission(workload)
-    if not admission:
+    if not admission and settings.has("ChecksOfAllFlavorsAreListed"):
         return sorted(name for name, flavors in queue.checks.items() if flavors >= queue.flavors)
     assignments = admission.get("podSetAssignments") or ()
     used = {flavor for assignment in assignments for flavor in (assignment.get("flavors") or {}).values()}

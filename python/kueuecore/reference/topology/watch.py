@@ -125,7 +125,7 @@ def _pod(world: State, old: Json | None, new: Json | None) -> None:
 
 def _room(world: State, old: Json | None, new: Json | None) -> None:
     """Requeue when a pod has ended, moved or needs less, so that a node has more room (rules/08 §4.4)."""
-    if old is None or not is_foreign(old, world.settings):
+    if old is None or not is_foreign(old, world.settings) or not world.settings.has("FreedNodesRetryWorkloads"):
         return
     name = old["spec"]["nodeName"]
     if new is not None and is_foreign(new, world.settings) and new["spec"]["nodeName"] == name:

@@ -45,6 +45,7 @@ impl State {
         let new = self.cluster.pod(namespace, name).cloned();
         self.watch_pod(old.as_deref(), new.as_deref());
         let freed = self.change_taken(old.as_deref(), new.as_deref());
+        let freed = freed.filter(|_| self.config.changes.has(Change::FreedNodesRetryWorkloads));
         let Some(node) = freed.and_then(|node| self.cluster.node(&node).cloned()) else { return };
         let flavors: Vec<String> = self
             .flavors

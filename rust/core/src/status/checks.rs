@@ -39,6 +39,18 @@ pub(crate) fn checks_for_flavors(
     names(flavors_by_check(rules, flavors), |of_check| !of_check.is_disjoint(assigned))
 }
 
+/// The checks that a workload needed before those for all flavors were told apart (rules/07 §2).
+fn checks_before(cluster_queue: &ClusterQueue, admission: Option<&Admission>) -> BTreeSet<String> {
+    let flavors = all_flavors(&cluster_queue.resource_groups);
+    let by_check = flavors_by_check(&cluster_queue.admission_checks, &flavors);
+    if by_check.values().all(|of_check| *of_check == flavors) {
+        return names(by_check, |_| true);
+    }
+    let assignments = admission.into_iter().flat_map(|admission| &*admission.pod_set_assignments);
+    let assigned: BTreeSet<&str> = assignments.flat_map(|it| it.flavors.values()).map(String::as_str).collect();
+    names(by_check, |of_check| !of_check.is_disjoint(&assigned))
+}
+
 /// The checks of `cluster_queue` that apply to some flavor of `admission`.
 #[must_use]
 pub(crate) fn checks_for_admission(
@@ -48,6 +60,9 @@ pub(crate) fn checks_for_admission(
 ) -> BTreeSet<String> {
     if cluster_queue.admission_checks.is_empty() {
         return BTreeSet::new();
+    }
+    if !changes.has(Change::ChecksOfAllFlavorsAreListed) {
+        return checks_before(cluster_queue, Some(admission));
     }
     let assigned: BTreeSet<&str> =
         admission.pod_set_assignments.iter().flat_map(|p| p.flavors.values()).map(String::as_str).collect();
@@ -66,6 +81,9 @@ pub fn required_checks(cluster_queue: &ClusterQueue, workload: &Workload, change
     }
     if cluster_queue.admission_checks.is_empty() {
         return BTreeSet::new();
+    }
+    if !changes.has(Change::ChecksOfAllFlavorsAreListed) {
+        return checks_before(cluster_queue, None);
     }
     let flavors = all_flavors(&cluster_queue.resource_groups);
     names(flavors_by_check(&cluster_queue.admission_checks, &flavors), |of_check| of_check.is_superset(&flavors))

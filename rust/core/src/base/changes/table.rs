@@ -78,6 +78,8 @@ changes! {
         "A flavor that does not fit is reported with every resource that does not; before, with one of them";
     FitBeatsNoCandidates: [13616], [(18, 5), (19, 1), (20, DEVEL)], "rules/03 §2.1", Recorded,
         "With PreemptionOverBorrowing, a flavor that fits beats one without preemption candidates; before, the other way round";
+    AdmissionsAreSettled: [10156], [(16, 6), (17, 1), (18, 0)], "rules/09 §1.3", Recorded,
+        "Usage-based fair sharing: the penalty of a workload becomes usage when it is admitted; before, it stayed as long as its LocalQueue";
     WeightOfZeroGoesLast: [13481], [(18, 5), (19, 1), (20, DEVEL)], "rules/09 §1.2", Recorded,
         "Usage-based fair sharing: a LocalQueue of weight 0 goes last; before, first";
     PenaltiesAreSettled: [12786, 13844], [(18, 5), (19, 1), (20, DEVEL)], "rules/09 §1.3", Recorded,
@@ -96,6 +98,8 @@ changes! {
         "Outputs of transformations are summed apart, a negative sum counts as 0, and multiplyBy scales only outputs; before, a retained input was scaled, too, and overwrote what others had added to it";
     FlavorlessAdmissionNeedsNoCheck: [10890], [(18, 0)], "rules/07 §2", Read,
         "An admission without any flavor needs no admission check; before, all of the ClusterQueue";
+    ChecksOfAllFlavorsAreListed: [9359], [(16, 6), (17, 1), (18, 0)], "rules/07 §2", Recorded,
+        "A workload without an admission needs the checks for all flavors; before, none, unless all checks of its ClusterQueue are";
     FailedChecksAreDescribed: [10623], [(18, 0)], "rules/07 §3", Read,
         "Messages about checks in Retry or Rejected name each check with its message; before, a fixed text";
     BorrowingIsUsageAboveQuota: [9738], [(17, 0)], "rules/04 §5.3", Read,
@@ -106,6 +110,8 @@ changes! {
         "An edit of a flavor's taints, tolerations or labels retries the workloads of its ClusterQueues; before, they waited for another event";
     PreferencesAreNotSwapped: [9464], [(16, 2), (17, 0)], "rules/03 §2.1", Read,
         "The values of flavorFungibility.preference do what they say; before, each did what the other does";
+    FreedNodesRetryWorkloads: [13772], [(18, 5), (19, 1), (20, DEVEL)], "rules/08 §4", Recorded,
+        "Topology: a pod outside Kueue that ends or leaves its node has workloads retried; before, they waited for another event";
     MovedPodsCount: [14572], [(18, 6), (19, 2), (20, DEVEL)], "rules/08 §11", Read,
         "Topology: pods that a second pass moves to another domain take room there for the rest of the cycle; before, they took none";
     LayersNeedNoGate: [12290], [(19, 0)], "rules/08 §2", Recorded,

@@ -150,6 +150,11 @@ impl State {
     fn settle_penalty(&mut self, id: WorkloadId) {
         let record = self.workloads.get(id);
         let local_queue = record.row.local_queue;
+        if !self.config.changes.has(Change::AdmissionsAreSettled) {
+            let account = self.local_queues[local_queue].account.as_mut();
+            account.into_iter().for_each(|account| account.orphan(id));
+            return;
+        }
         let Some(name) = record.workload.status.admission.as_ref().map(|a| a.cluster_queue.as_str()) else { return };
         let Some(queue) = self.find_queue(name).filter(|&queue| self.is_usage_based(queue)) else { return };
         if self.local_queues[local_queue].object.as_ref().is_none_or(|object| object.cluster_queue != name) {

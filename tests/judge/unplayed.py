@@ -1,0 +1,50 @@
+"""What an older release of Kueue does in some worlds that the engine does not imitate: they are not compared.
+
+`kueuecore.releases.unplayed` says the same to users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kueuecore.releases import Release
+from tests.judge.comparing import Level, Parts
+
+__all__ = ["unplayed"]
+
+_SEEDS_ALL_FLAVORS = Release.named("0.17.3")
+_SKIPS_EMPTY_POD_SETS = Release.named("0.17.1")
+
+
+def unplayed(release: Release, runs: Sequence[Parts]) -> str:
+    """Return why runs of one world by a release, by Kueue or by us, are not compared; empty: they are."""
+    admitted = [pods for run in runs for pods in _placed(run)]
+    if release < _SEEDS_ALL_FLAVORS and any(map(_has_second_pass, runs)) and any(_has_several(it) for it in admitted):
+        return (
+            "a second pass keeps the flavor of any one resource, and looks for the others beside its own usage (#11005)"
+        )
+    if release < _SKIPS_EMPTY_POD_SETS and any("slices" not in it["topologyAssignment"] for it in admitted):
+        return "pod sets of no pods get an assignment, which an API server refuses (#10478)"
+    return ""
+
+
+def _cycles(run: Parts) -> list[dict[str, Any]]:
+    decisions = run[Level.DECISIONS]
+    return [] if isinstance(decisions, str) else decisions.get("cycles") or []
+
+
+def _placed(run: Parts) -> Iterator[dict[str, Any]]:
+    """Yield the pod sets that got places."""
+    for cycle in _cycles(run):
+        for it in (*cycle.get("admitted", ()), *cycle.get("assigned", ())):
+            yield from (pods for pods in it["podSets"] if "topologyAssignment" in pods)
+
+
+def _has_several(pods: dict[str, Any]) -> bool:
+    return len(pods.get("flavors", ())) > 1
+
+
+def _has_second_pass(run: Parts) -> bool:
+    said = (it for each in run[Level.MESSAGES].values() for it in each)
+    return any("assigned" in it for it in _cycles(run)) or any(it.get("reason") == "SecondPassFailed" for it in said)
