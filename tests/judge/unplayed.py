@@ -14,6 +14,7 @@ from tests.judge.comparing import Level, Parts
 __all__ = ["unplayed"]
 
 _SEEDS_ALL_FLAVORS = Release.named("0.17.3")
+_COUNTS_FROM_ZERO = Release.named("0.17.3")
 _SKIPS_EMPTY_POD_SETS = Release.named("0.17.1")
 
 
@@ -24,6 +25,8 @@ def unplayed(release: Release, runs: Sequence[Parts]) -> str:
         return (
             "a second pass keeps the flavor of any one resource, and looks for the others beside its own usage (#11005)"
         )
+    if release < _COUNTS_FROM_ZERO and any(map(_has_negative, admitted)):
+        return "pods are placed in negative numbers, which an API server refuses (#10949)"
     if release < _SKIPS_EMPTY_POD_SETS and any("slices" not in it["topologyAssignment"] for it in admitted):
         return "pod sets of no pods get an assignment, which an API server refuses (#10478)"
     return ""
@@ -43,6 +46,11 @@ def _placed(run: Parts) -> Iterator[dict[str, Any]]:
 
 def _has_several(pods: dict[str, Any]) -> bool:
     return len(pods.get("flavors", ())) > 1
+
+
+def _has_negative(pods: dict[str, Any]) -> bool:
+    counts = [it.get("podCounts", {}) for it in pods["topologyAssignment"].get("slices", ())]
+    return any(n < 0 for it in counts for n in (it.get("universal", 0), *it.get("individual", ())))
 
 
 def _has_second_pass(run: Parts) -> bool:

@@ -1,0 +1,39 @@
+"""What an older release does that the engine does not imitate is not compared, and only there."""
+
+from typing import Any
+
+import pytest
+
+from kueuecore.releases import Release
+from tests.judge.comparing import parts
+from tests.judge.unplayed import unplayed
+
+
+def run(count: int, *flavors: str, passes: bool = False) -> dict[str, Any]:
+    slices = [{"domainCount": 1, "podCounts": {"universal": count}}] if count else []
+    pods = {
+        "name": "main",
+        "flavors": dict.fromkeys(flavors, "f"),
+        "topologyAssignment": {"levels": ["l"], "slices": slices},
+    }
+    cycle = {"n": 1, "admitted": [{"key": "ns/w", "podSets": [pods]}], "assigned": [{"key": "ns/w", "podSets": [pods]}]}
+    return {"cycles": [cycle if passes else {**cycle, "assigned": []}], "final": {}}
+
+
+@pytest.mark.parametrize(
+    ("release", "played", "word"),
+    [
+        ("0.17.0", run(1, "cpu", "memory", passes=True), "second pass"),
+        ("0.17.0", run(1, "cpu", "memory"), ""),
+        ("0.17.0", run(1, "cpu", passes=True), ""),
+        ("0.17.3", run(1, "cpu", "memory", passes=True), ""),
+        ("0.17.0", run(-1, "cpu"), "negative"),
+        ("0.17.3", run(-1, "cpu"), ""),
+        ("0.17.0", run(0, "cpu"), "no pods"),
+        ("0.17.1", run(0, "cpu"), ""),
+    ],
+)
+def test_a_run_that_is_not_compared(release: str, played: dict[str, Any], word: str) -> None:
+    why = unplayed(Release.named(release), [parts(played)])
+    assert bool(why) == bool(word)
+    assert word in why
