@@ -173,7 +173,7 @@ impl Capacity {
     /// Does a leaf lack a resource, which then limits its pods whatever else does?
     fn lacks(&self, slot: Option<usize>, leaf: Row) -> bool {
         let offered = slot.and_then(|slot| self.offered.get(slot));
-        if self.offered.is_empty() { false } else { offered.is_none_or(|offered| !offered[leaf]) }
+        !self.offered.is_empty() && offered.is_none_or(|offered| !offered[leaf])
     }
 
     /// The free capacity of a leaf.
