@@ -134,8 +134,8 @@ func (r *run) schedule(found *cycle) {
 		default:
 		}
 		r.settle()
-		at, any := r.nextInstant()
-		if !any {
+		at, more := r.nextInstant()
+		if !more {
 			r.fail(errStuck)
 			return
 		}

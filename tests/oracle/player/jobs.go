@@ -48,17 +48,14 @@ func (r *run) setStatus(key types.NamespacedName, change func(*kueue.Workload)) 
 // playJob does for a Workload what the controllers of its job and its checks would do now.
 func (r *run) playJob(key types.NamespacedName) {
 	wl, job := r.store.workload(key), r.jobs[key]
-	if wl == nil || job == nil {
-		return
-	}
-	if isFinished(wl) {
+	if wl == nil || job == nil || isFinished(wl) {
 		return
 	}
 	if !workload.HasQuotaReservation(wl) {
 		job.checksSet = false
 	}
 	if !isAdmitted(wl) || isEvicted(wl) {
-		r.leave(job)
+		job.admitted = false
 	}
 	if isAdmitted(wl) && !isEvicted(wl) && !job.admitted {
 		r.enter(job)
@@ -77,7 +74,6 @@ func (r *run) playJob(key types.NamespacedName) {
 func (r *run) enter(job *job) {
 	job.admitted, job.ready, job.wasReady = true, false, false
 	job.admission++
-	now, admission := time.Now(), job.admission
 	if r.script.Config.WaitForPodsReady == nil {
 		r.finishLater(job)
 		return
@@ -85,11 +81,12 @@ func (r *run) enter(job *job) {
 	if len(job.ReadySeconds) == 0 {
 		return
 	}
-	if after := job.ReadySeconds[min(admission, len(job.ReadySeconds))-1]; after != nil {
-		r.readyAt(job, now.Add(seconds(*after)))
+	if after := job.ReadySeconds[min(job.admission, len(job.ReadySeconds))-1]; after != nil {
+		r.readyAt(job, time.Now().Add(seconds(*after)))
 	}
 }
 
+// finishLater sets the timer at which a job that begins now ends.
 func (r *run) finishLater(job *job) {
 	if job.RunSeconds == nil {
 		return
@@ -120,8 +117,6 @@ func (r *run) goneFor(job *job) func() bool {
 func (j *job) name() string { return j.key.Namespace + "/" + j.key.Name }
 
 func (j *job) stop() { j.admitted, j.ready = false, false }
-
-func (r *run) leave(job *job) { job.admitted = false }
 
 // readyAt sets the timer at which the pods are ready.
 func (r *run) readyAt(job *job, at time.Time) {

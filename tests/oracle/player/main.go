@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,19 +123,10 @@ func mark(first, again *reply) {
 		name string
 		a, b []byte
 	}{{"messages", a.messages, b.messages}, {"statuses", a.statuses, b.statuses}} {
-		if string(it.a) != string(it.b) && !contains(first.LeftOut, it.name) {
+		if string(it.a) != string(it.b) && !slices.Contains(first.LeftOut, it.name) {
 			first.LeftOut = append(first.LeftOut, it.name)
 		}
 	}
-}
-
-func contains(list []string, value string) bool {
-	for _, it := range list {
-		if it == value {
-			return true
-		}
-	}
-	return false
 }
 
 type answerParts struct{ decisions, statuses, messages []byte }
@@ -213,9 +205,11 @@ func play(ctx context.Context, release Release, script *Case) (found *answer, er
 	routine.DefaultWrapper = atOnce{writing}
 	store := newStore(scheme, writing)
 	r := &run{
-		ctx: ctx, script: script, store: store, writing: writing, manager: &Manager{store: store}, recorder: &Recorder{found: make(chan message, 1<<16)},
-		start: script.own.Now, events: script.Input.Events,
-		jobs: map[types.NamespacedName]*job{}, bad: map[string]time.Time{}, later: map[string]*timer{}, touched: map[types.NamespacedName]bool{},
+		ctx: ctx, script: script, store: store, writing: writing, manager: &Manager{store: store},
+		recorder: &Recorder{found: make(chan message, 1<<16)},
+		start:    script.own.Now, events: script.Input.Events,
+		jobs: map[types.NamespacedName]*job{}, touched: map[types.NamespacedName]bool{},
+		bad: map[string]time.Time{}, later: map[string]*timer{},
 		answer: &answer{Cycles: []*cycle{}, Rounds: []round{}},
 	}
 	store.podsOn = r.podsOn

@@ -57,8 +57,8 @@ func (r *run) play() error {
 		r.settle()
 	}
 	for r.failed == nil {
-		at, any := r.nextInstant()
-		if !any {
+		at, more := r.nextInstant()
+		if !more {
 			break
 		}
 		r.advance(at)

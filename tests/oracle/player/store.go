@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -193,7 +194,7 @@ func (s *store) matches(object client.Object, asked *client.ListOptions) (bool, 
 	if asked.Namespace != "" && object.GetNamespace() != asked.Namespace {
 		return false, nil
 	}
-	if asked.LabelSelector != nil && !asked.LabelSelector.Matches(labelSet(object.GetLabels())) {
+	if asked.LabelSelector != nil && !asked.LabelSelector.Matches(labels.Set(object.GetLabels())) {
 		return false, nil
 	}
 	if asked.FieldSelector == nil {
@@ -210,12 +211,6 @@ func (s *store) matches(object client.Object, asked *client.ListOptions) (bool, 
 	}
 	return true, nil
 }
-
-type labelSet map[string]string
-
-func (l labelSet) Has(label string) bool              { _, has := l[label]; return has }
-func (l labelSet) Get(label string) string            { return l[label] }
-func (l labelSet) Lookup(label string) (string, bool) { value, has := l[label]; return value, has }
 
 func (s *store) Create(ctx context.Context, object client.Object, _ ...client.CreateOption) error {
 	defer s.timed()()
