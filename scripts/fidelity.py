@@ -100,6 +100,9 @@ The player reproduces all recorded runs of 0.19.2. Not drawn, as they are known 
 - a LocalQueue whose spec changes while pods are late: the engine checks their timeouts at once, Kueue when they are
   due;
 - nodes that change in the very second in which an admission check becomes Ready.
+
+What old patches do in worlds that are not compared is in [unplayed.py](../tests/judge/unplayed.py), each with the pull
+request that ended it.
 """
 
 

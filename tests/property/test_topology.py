@@ -145,7 +145,7 @@ def test_pods_without_slices_and_leader_find_a_place_if_there_is_one(trial: Tria
     room: Counter[tuple[str, ...]] = Counter()
     depth = 0 if request.required is None else levels.index(request.required) + 1
     for name, leaf in trial.nodes.leaves.items():
-        room[leaf.path[:depth]] += fit(asked, trial.free[name])[0]
+        room[leaf.path[:depth]] += fit(asked, trial.free[name], trial.nodes.settings)[0]
     try:
         trial.place()
         found = True
@@ -183,7 +183,8 @@ def test_a_replacement_moves_only_what_stood_on_the_lost_node(trial: Trial, data
         depth = trial.nodes.levels.index(required) + 1
         assert len({path[:depth] for path, _ in trial.paths(new)}) == 1
     for values, count in moved.items():
-        assert fit({**trial.worker.single, "pods": 1}, trial.nodes.remaining(values[-1]))[0] >= count
+        asked, room = {**trial.worker.single, "pods": 1}, trial.nodes.remaining(values[-1])
+        assert fit(asked, room, trial.nodes.settings)[0] >= count
 
 
 NAMES = st.text("ab-1", min_size=1, max_size=7)

@@ -71,7 +71,7 @@ def test_so_many_pods_fit_as_the_scarcest_resource_allows(
     requests: dict[str, int], capacity: dict[str, int], expected: tuple[int, str]
 ) -> None:
     """rules/08 §4.6."""
-    assert fit(requests, capacity) == expected
+    assert fit(requests, capacity, Settings()) == expected
 
 
 def test_pods_that_have_ended_or_were_placed_by_kueue_do_not_count() -> None:

@@ -150,8 +150,9 @@ def _domains(given: Json) -> dict[str, Domain]:
 def _shape(given: Json) -> Shape:
     size = given.get("sliceSize", 1)
     count = given["count"] if "count" in given else given.get("workerCount", given.get("sliceCount", 0)) * size
-    levels = given.get("requestedLevelIdx", 0), given.get("sliceLevelIdx", 0)
-    return Shape(count, given.get("leaderCount", 0), *levels, size, {}, False, False)
+    level, slice_level = given.get("requestedLevelIdx", 0), given.get("sliceLevelIdx", 0)
+    n_leaders = given.get("leaderCount", 0)
+    return Shape(count, n_leaders, level, slice_level, size, {}, False, False, needs_host=n_leaders > 0)
 
 
 def _order(case: Json) -> Json:
