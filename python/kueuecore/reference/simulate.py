@@ -377,12 +377,12 @@ class _Simulation:
 
     def _pods_ready(self, name: str) -> None:
         self.ready.add(name)
-        # The pods of a job that has ended may still become ready, but nothing follows.
-        has_ended = conditions.is_finished(self.world.owned(name))
-        if name not in self.were_ready and name not in self.missing and not has_ended:
+        if name not in self.were_ready and name not in self.missing:
             self.were_ready.add(name)
             job = self.jobs.get(name, {})
-            self._after(_DONE, name, job.get("runSeconds"))
+            # The pods of a job that has ended may still become ready, and fail; it does not end again.
+            if not conditions.is_finished(self.world.owned(name)):
+                self._after(_DONE, name, job.get("runSeconds"))
             if self.world.settings.waits_for_pods:
                 self._after(_FAILED, name, job.get("failSeconds"))
         self._tell(name)

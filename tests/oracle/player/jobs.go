@@ -122,8 +122,7 @@ func (j *job) stop() { j.admitted, j.ready = false, false }
 func (r *run) readyAt(job *job, at time.Time) {
 	r.timers.add(at, podsReady, job.name(), func() {
 		job.ready = true
-		// The pods of a job that has ended may still become ready, but nothing follows.
-		if wl := r.store.workload(job.key); !job.wasReady && !isFinished(wl) {
+		if !job.wasReady {
 			job.wasReady = true
 			r.finishLater(job)
 			if job.FailSeconds != nil {

@@ -317,7 +317,8 @@ impl Simulation {
         job.was_ready = true;
         let fails_ns = job.plan.pods.as_ref().and_then(|pods| pods.fails_ns);
         job.turn(self.clock, Some(!job.stands_still));
-        let end = job.left_ns().filter(|_| !job.stands_still).map(|ns| self.after(ns));
+        // The pods of a job that has ended may still become ready, and fail; it does not end again.
+        let end = job.left_ns().filter(|_| !job.stands_still && job.is_running).map(|ns| self.after(ns));
         self.jobs.set(id, key, TimerKind::Finished, end);
         self.jobs.set(id, key, TimerKind::PodFailed, fails_ns.map(|ns| self.after(ns)));
     }
@@ -329,8 +330,7 @@ impl Simulation {
         job.are_pods_ready = are_ready;
         let (was_ready, plan) = (job.was_ready, job.plan.pods.clone().unwrap_or_default());
         if are_ready && !was_ready {
-            // The pods of a job that has ended may still become ready, but nothing follows.
-            if !job.misses_pods && job.is_running {
+            if !job.misses_pods {
                 self.run_on(id, &key);
             }
         } else if !are_ready {
