@@ -24,10 +24,10 @@ __all__ = ["ENGINE_NS", "KUEUE_NS", "Found", "Outcome", "Player"]
 Case = dict[str, Any]
 # So many cases are under way, that neither side waits for the other.
 _AHEAD = 24
-# Kueue ranges over Go maps of two or three entries where it leaves something to chance.
-_PLAYS_TO_SEE_CHANCE = 12
+# Kueue ranges over Go maps of two or three entries where it leaves something to chance: few plays show most of it.
+_PLAYS_TO_SEE_CHANCE = (2, 3, 7)
 # Before it named every misfit of a flavor, it named any, in each flavor of each pod set.
-_TURNS_TO_SEE_MISFITS = 6
+_PLAYS_TO_SEE_MISFITS = (12,) * 6
 _NAMES_MISFITS = Release.named("0.18.5")
 _PLAYS_OF_A_SMALLER_CASE = 4
 _MOST_TRIES = 5000
@@ -145,20 +145,27 @@ class Player:
         for by, got in sides.items():
             if (difference := differing(want, got, verdict.left_out)) is None:
                 continue
-            again = self._second.plays(case, _PLAYS_TO_SEE_CHANCE)
-            is_chance = not are_alike([verdict, *again])
+            difference, is_chance = self._beyond_chance(case, verdict, got)
             outcome.counts["left to chance"] += is_chance
-            difference = beyond_chance(case, [verdict, *again], got)
-            turns = _TURNS_TO_SEE_MISFITS if is_chance and self._release < _NAMES_MISFITS else 0
-            while difference is not None and turns:
-                again += self._second.plays(case, _PLAYS_TO_SEE_CHANCE)
-                difference, turns = beyond_chance(case, [verdict, *again], got), turns - 1
             if difference is not None and unplayed(self._release, [want, got]):
                 outcome.counts["what we do not play"] += 1
             elif difference is not None:
                 found = self._found(seed, by, case, verdict, difference)
                 return Outcome(seed, outcome.families, outcome.counts, found=found)
         return outcome
+
+    def _beyond_chance(self, case: Case, verdict: Verdict, got: Parts) -> tuple[Difference | None, bool]:
+        """Return where an answer differs from all of Kueue's plays of a case, and whether those differ themselves."""
+        plays, is_chance, difference = [verdict], False, None
+        for more in (*_PLAYS_TO_SEE_CHANCE, *_PLAYS_TO_SEE_MISFITS):
+            if len(plays) > sum(_PLAYS_TO_SEE_CHANCE) and (not is_chance or not self._release < _NAMES_MISFITS):
+                break
+            plays += self._second.plays(case, more)
+            is_chance = not are_alike(plays)
+            difference = beyond_chance(case, plays, got)
+            if difference is None:
+                break
+        return difference, is_chance
 
     def _found(self, seed: int, by: str, case: Case, verdict: Verdict, difference: Difference) -> Found:
         self._shrunk[difference.kind] += 1
