@@ -25,9 +25,6 @@ def without_known(events: Sequence[JsonObject], config: JsonObject) -> tuple[lis
         else:
             # Kueue admits what ended, and says why it waits of what was deleted, while a cycle waited for pods.
             events = [it for it in events if it["op"] != "finish" and not _deletes_work(it)]
-    if pods:
-        # The engine checks the timeouts of a LocalQueue's workloads when anything in its spec changes.
-        events = [it for it in events if it["op"] != "update" or text_at(it, "object", "kind") != "LocalQueue"]
     if any(_changes_nodes(it) for it in events):
         # A node may fail in the very second in which checks become Ready: who is first is not the same.
         plans = object_at(config, "admissionChecks")

@@ -1,4 +1,4 @@
-"""What an older release of Kueue does in some worlds that the engine does not imitate: they are not compared.
+"""What Kueue does in some worlds that the engine does not imitate: they are not compared.
 
 `kueuecore.releases.unplayed` says the same to users.
 """
@@ -16,6 +16,8 @@ __all__ = ["unplayed"]
 _SEEDS_ALL_FLAVORS = Release.named("0.17.3")
 _COUNTS_FROM_ZERO = Release.named("0.17.3")
 _SKIPS_EMPTY_POD_SETS = Release.named("0.17.1")
+# Amounts of 2^63-1, of which cpu is counted in thousandths.
+_STUCK = {str(2**63 - 1), f"{(2**63 - 1) // 1000}.{(2**63 - 1) % 1000:03}"}
 
 
 def unplayed(release: Release, runs: Sequence[Parts]) -> str:
@@ -29,12 +31,21 @@ def unplayed(release: Release, runs: Sequence[Parts]) -> str:
         return "pods are placed in negative numbers, which an API server refuses (#10949)"
     if release < _SKIPS_EMPTY_POD_SETS and any("slices" not in it["topologyAssignment"] for it in admitted):
         return "pod sets of no pods get an assignment, which an API server refuses (#10478)"
+    if any(map(_is_stuck, runs)):
+        return "usage stays at 2^63-1, and each update of a workload adds to that of the cohort what no longer fits"
     return ""
 
 
 def _cycles(run: Parts) -> list[dict[str, Any]]:
     decisions = run[Level.DECISIONS]
     return [] if isinstance(decisions, str) else decisions.get("cycles") or []
+
+
+def _is_stuck(run: Parts) -> bool:
+    """Whether a ClusterQueue uses more at the end than 63 bits hold."""
+    decisions = run[Level.DECISIONS]
+    usage = {} if isinstance(decisions, str) else decisions.get("final", {}).get("usage", {})
+    return any(it in _STUCK for queue in usage.values() for flavor in queue.values() for it in flavor.values())
 
 
 def _placed(run: Parts) -> Iterator[dict[str, Any]]:

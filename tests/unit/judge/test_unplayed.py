@@ -20,6 +20,10 @@ def run(count: int, *flavors: str, passes: bool = False) -> dict[str, Any]:
     return {"cycles": [cycle if passes else {**cycle, "assigned": []}], "final": {}}
 
 
+def ends_with(resource: str, used: str) -> dict[str, Any]:
+    return {"cycles": [], "final": {"usage": {"q": {"f": {resource: used}}}}}
+
+
 @pytest.mark.parametrize(
     ("release", "played", "word"),
     [
@@ -31,6 +35,9 @@ def run(count: int, *flavors: str, passes: bool = False) -> dict[str, Any]:
         ("0.17.3", run(-1, "cpu"), ""),
         ("0.17.0", run(0, "cpu"), "no pods"),
         ("0.17.1", run(0, "cpu"), ""),
+        ("0.19.2", ends_with("cpu", "9223372036854775807m"), "2^63-1"),
+        ("0.19.2", ends_with("gpu", "9223372036854775807"), "2^63-1"),
+        ("0.19.2", ends_with("gpu", "9223372036854775806"), ""),
     ],
 )
 def test_a_run_that_is_not_compared(release: str, played: dict[str, Any], word: str) -> None:

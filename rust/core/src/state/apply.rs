@@ -268,7 +268,10 @@ impl State {
         let name = object.meta.name.clone();
         let id = self.queue(&name);
         let is_new = self.queues[id].object.is_none();
-        let changed = self.queues[id].object.as_deref().is_none_or(|old| !same_spec(old, &object));
+        let old = self.queues[id].object.as_deref();
+        let changed = old.is_none_or(|old| !same_spec(old, &object));
+        let concerns_held =
+            old.is_none_or(|old| (old.stop_policy, &old.admission_checks) != (object.stop_policy, &object.admission_checks));
         self.queues[id].pending.strategy = object.queueing_strategy;
         if is_new {
             // Kueue does not update this later.
@@ -294,7 +297,8 @@ impl State {
                 self.queue_workloads_of(queue);
             }
         }
-        if is_new || changed || self.queues[id].terminating != was_terminating {
+        // No other edit has Kueue reconcile the Workloads.
+        if concerns_held || self.queues[id].terminating != was_terminating {
             self.touch_cluster_queue(id);
         }
         if is_new || changed {
@@ -329,6 +333,7 @@ impl State {
         let id = self.local_queue(&object.meta.namespace, &object.meta.name);
         let old = self.local_queues[id].object.clone();
         let changed = old.as_deref().is_none_or(|old| !same_local_queue(old, &object));
+        let stop_changed = old.as_deref().is_none_or(|old| old.stop_policy != object.stop_policy);
         let queue = self.queue(&object.cluster_queue);
         if let Some(old) = &old {
             let leaves = old.cluster_queue != object.cluster_queue;
@@ -353,9 +358,11 @@ impl State {
         if has_history {
             self.open_account(id, self.now);
         }
-        if changed {
-            // An update of the status alone affects no workload.
+        // No other edit has Kueue reconcile the Workloads.
+        if stop_changed || self.local_queues[id].object.as_ref().is_some_and(|it| it.meta.deleting) {
             self.touch_local_queue(id);
+        }
+        if changed {
             self.changed_queues.touch_local_queue(id);
         }
         if runs && !ran {
