@@ -42,10 +42,16 @@ def _cycles(run: Parts) -> list[dict[str, Any]]:
 
 
 def _is_stuck(run: Parts) -> bool:
-    """Whether a ClusterQueue uses more at the end than 63 bits hold."""
+    """Whether a ClusterQueue uses more at the end than 63 bits hold, or a cohort something although nothing is held."""
     decisions = run[Level.DECISIONS]
-    usage = {} if isinstance(decisions, str) else decisions.get("final", {}).get("usage", {})
-    return any(it in _STUCK for queue in usage.values() for flavor in queue.values() for it in flavor.values())
+    final = {} if isinstance(decisions, str) else decisions.get("final", {})
+    usage = final.get("usage", {})
+    is_left = bool(final.get("cohortUsage")) and not usage
+    return is_left or any(it in _STUCK for queue in usage.values() for it in _amounts(queue))
+
+
+def _amounts(of: dict[str, Any]) -> Iterator[str]:
+    return (amount for flavor in of.values() for amount in flavor.values())
 
 
 def _placed(run: Parts) -> Iterator[dict[str, Any]]:

@@ -38,6 +38,7 @@ def ends_with(resource: str, used: str) -> dict[str, Any]:
         ("0.19.2", ends_with("cpu", "9223372036854775807m"), "2^63-1"),
         ("0.19.2", ends_with("gpu", "9223372036854775807"), "2^63-1"),
         ("0.19.2", ends_with("gpu", "9223372036854775806"), ""),
+        ("0.19.2", {"cycles": [], "final": {"cohortUsage": {"c": {"f": {"gpu": "2"}}}}}, "2^63-1"),
     ],
 )
 def test_a_run_that_is_not_compared(release: str, played: dict[str, Any], word: str) -> None:
