@@ -24,8 +24,8 @@ __all__ = ["ENGINE_NS", "KUEUE_NS", "Found", "Outcome", "Player"]
 Case = dict[str, Any]
 # So many cases are under way, that neither side waits for the other.
 _AHEAD = 24
-# Kueue ranges over Go maps of two or three entries where it leaves something to chance. Go begins at one of eight places
-# of such a map, so that the second entry comes first only once in eight plays: few plays show most of it, not all.
+# Kueue ranges over Go maps of two or three entries where it leaves something to chance. Go begins at one of their eight
+# places, so that the second entry comes first only once in eight plays: few plays show most of it, many show the rest.
 _PLAYS_TO_SEE_CHANCE = (2, 3, 7, 20, 50)
 _PLAYS_OF_A_SMALLER_CASE = 4
 _MOST_TRIES = 5000
