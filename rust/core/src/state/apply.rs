@@ -329,6 +329,9 @@ impl State {
         let id = self.local_queue(&object.meta.namespace, &object.meta.name);
         let old = self.local_queues[id].object.clone();
         let changed = old.as_deref().is_none_or(|old| !same_local_queue(old, &object));
+        // Kueue looks at its workloads again for this alone: those with quota stay if it moves to a stopped ClusterQueue.
+        let concerns_workloads =
+            object.meta.deleting || old.as_ref().is_none_or(|it| it.stop_policy != object.stop_policy);
         let queue = self.queue(&object.cluster_queue);
         if let Some(old) = &old {
             let leaves = old.cluster_queue != object.cluster_queue;
@@ -354,9 +357,10 @@ impl State {
             self.open_account(id, self.now);
         }
         if changed {
-            // An update of the status alone affects no workload.
-            self.touch_local_queue(id);
             self.changed_queues.touch_local_queue(id);
+        }
+        if changed && concerns_workloads {
+            self.touch_local_queue(id);
         }
         if runs && !ran {
             self.queue_workloads_of(id);
