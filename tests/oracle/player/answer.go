@@ -182,6 +182,8 @@ func (c *cycle) note(r *run, it change) {
 		c.Finished = append(c.Finished, evicted{Key: key, Reason: reason})
 	}
 	switch {
+	case !had && has && isEvicted(it.new):
+		// No admission: the cycle had waited, and has written what it saw of a victim that had lost its quota since.
 	case !had && has:
 		entry := admission(it.new)
 		if at != c.T {
