@@ -187,6 +187,8 @@ func (c *cycle) note(r *run, it change) {
 	evicts := after != nil && after.Status == metav1.ConditionTrue &&
 		!(was && before.Message == after.Message && before.LastTransitionTime.Equal(&after.LastTransitionTime))
 	switch {
+	case !had && has && isEvicted(it.new):
+		// No admission: the cycle had waited, and has written what it saw of a victim that had lost its quota since.
 	case !had && has:
 		entry := admission(it.new)
 		if at != c.T {

@@ -168,6 +168,11 @@ impl State {
         self.second_passes.in_cycle.get(&id).map_or(&self.workloads.get(id).workload, |pass| &pass.copy)
     }
 
+    /// A workload as it was when the cycle began, even if it came as an older copy.
+    pub(crate) fn as_it_was(&self, id: WorkloadId) -> &Workload {
+        self.second_passes.set_aside.get(&id).map_or(&self.workloads.get(id).workload, |aside| &aside.workload)
+    }
+
     /// Before the cycle writes to a workload, replaces it by its older copy, if it came as one. Returns its current
     /// state then.
     pub(crate) fn overwrite_with_copy(&mut self, id: WorkloadId) -> Option<Workload> {
