@@ -33,6 +33,8 @@ def unplayed(release: Release, runs: Sequence[Parts]) -> str:
         return "pod sets of no pods get an assignment, which an API server refuses (#10478)"
     if any(map(_is_stuck, runs)):
         return "usage stays at 2^63-1, and each update of a workload adds to that of the cohort what no longer fits"
+    if release < _SKIPS_EMPTY_POD_SETS and len({frozenset(_with_no_pods(it)) for it in runs}) > 1:
+        return "pod sets of no pods need room in the topology (#10478)"
     return ""
 
 
@@ -61,6 +63,14 @@ def _placed(run: Parts) -> Iterator[dict[str, Any]]:
             yield from (pods for pods in it["podSets"] if "topologyAssignment" in pods)
 
 
+def _with_no_pods(run: Parts) -> Iterator[tuple[int, str]]:
+    """Yield the admissions with a pod set of no pods: the cycle, and the workload."""
+    for cycle in _cycles(run):
+        for it in cycle.get("admitted", ()):
+            if any("count" not in pods for pods in it["podSets"]):
+                yield cycle["n"], it["key"]
+
+
 def _has_several(pods: dict[str, Any]) -> bool:
     return len(pods.get("flavors", ())) > 1
 
@@ -72,4 +82,9 @@ def _has_negative(pods: dict[str, Any]) -> bool:
 
 def _has_second_pass(run: Parts) -> bool:
     said = (it for each in run[Level.MESSAGES].values() for it in each)
-    return any("assigned" in it for it in _cycles(run)) or any(it.get("reason") == "SecondPassFailed" for it in said)
+    gone = (it for cycle in _cycles(run) for it in cycle.get("evicted", ()))
+    return (
+        any("assigned" in it for it in _cycles(run))
+        or any(it.get("reason") == "SecondPassFailed" for it in said)
+        or any(it.get("reason") == "NodeFailures" for it in gone)
+    )

@@ -213,13 +213,16 @@ class Cycle:
     @contextmanager
     def _without_victims(self, entry: Entry, targets: Iterable[Target] = ()) -> Iterator[None]:
         """Remove all victims so far, and these targets, within the context; victims in other trees only free nodes."""
-        nodes, gone = self.snapshot.nodes, self.victims | {target.info.key: target.info for target in targets}
+        nodes, own = self.snapshot.nodes, [target.info for target in targets]
         root = nodes[entry.info.cluster_queue].root
+        gone = self.victims | {info.key: info for info in own}
         # Kueue leaves their order open; it matters where sums saturate.
         infos = [info for _, info in sorted(gone.items())]
+        twice = [info for n, info in enumerate(own) if info.key in {each.key for each in own[:n]}]
+        again = [] if self.settings.has("TargetsLeaveOnce") else twice
         near = [info for info in infos if nodes[info.cluster_queue].root is root]
         far = [info for info in infos if nodes[info.cluster_queue].root is not root]
-        with self.snapshot.without(near), self.snapshot.without_topology(far):
+        with self.snapshot.without(near), self.snapshot.without_topology(far), self.snapshot.without_usage(again):
             yield
 
     def _reassign(self, entry: Entry, fits: Fits) -> Fits:

@@ -45,3 +45,12 @@ def test_a_run_that_is_not_compared(release: str, played: dict[str, Any], word: 
     why = unplayed(Release.named(release), [parts(played)])
     assert bool(why) == bool(word)
     assert word in why
+
+
+@pytest.mark.parametrize(("release", "is_left_out"), [("0.17.0", True), ("0.17.1", False)])
+def test_pods_of_which_there_are_none(release: str, is_left_out: bool) -> None:
+    pods = {"name": "main", "count": 0, "flavors": {"cpu": "f"}}
+    admits = {"cycles": [{"n": 1, "admitted": [{"key": "ns/w", "podSets": [pods]}]}], "final": {}}
+    waits: dict[str, Any] = {"cycles": [{"n": 1, "inadmissible": ["ns/w"]}], "final": {}}
+    assert bool(unplayed(Release.named(release), [parts(waits), parts(admits)])) == is_left_out
+    assert not unplayed(Release.named(release), [parts(admits), parts(admits)])

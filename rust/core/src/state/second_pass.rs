@@ -1,9 +1,10 @@
 //! Workloads with quota that go through another cycle: for a delayed placement, or to replace a failed host (rules/08
 //! §11.10).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::base::changes::Change;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::objects::{Time, Workload};
 use crate::pods::totals::Totals;
@@ -52,6 +53,8 @@ pub(crate) struct SecondPasses {
     in_cycle: BTreeMap<WorkloadId, SecondPass>,
     /// The current state of workloads whose older copies are in a cycle.
     set_aside: BTreeMap<WorkloadId, SetAside>,
+    /// Those of them that had been evicted before the cycle.
+    evicted: BTreeSet<WorkloadId>,
 }
 
 stored!(struct SecondPass { id, copy, spec, iteration });
@@ -59,7 +62,7 @@ stored!(struct SecondPass { id, copy, spec, iteration });
 /// Between cycles, no copy is in a cycle.
 impl Stored for SecondPasses {
     fn write_to(&self, out: &mut Writer<'_>) {
-        let Self { timers, n_timers, listed: _, ready, in_cycle: _, set_aside: _ } = self;
+        let Self { timers, n_timers, listed: _, ready, in_cycle: _, set_aside: _, evicted: _ } = self;
         timers.write_to(out);
         n_timers.write_to(out);
         ready.write_to(out);
@@ -110,7 +113,8 @@ impl SecondPasses {
 
 impl State {
     /// Lists a workload for a second pass, if it needs one and is not listed; returns whether it is listed now. One
-    /// that is already ready is listed again, with its current state. `iteration`: how many passes it has had.
+    /// that is already ready is listed again, with its current state. `iteration`: how many passes it has had. Without
+    /// the change, one that is listed is listed again if it is due earlier then.
     pub(crate) fn list_for_second_pass(&mut self, id: WorkloadId, iteration: u32) -> bool {
         let (copy, spec) = match self.second_passes.in_cycle.get(&id).filter(|_| iteration > 0) {
             Some(pass) => (&pass.copy, &pass.spec),
@@ -125,15 +129,23 @@ impl State {
         let (copy, spec, passes) = (copy.clone(), Arc::clone(spec), &mut self.second_passes);
         // The timer has expired even if no cycle has run since, as in a replica that is not the leader.
         passes.ripen(Time(self.now.0.saturating_sub(1)));
+        let listed = passes.listed.get(&id).copied();
+        let keeps_first = self.config.changes.has(Change::SecondPassTimersStay);
         // It is already ready in this very state.
         let is_same = |pass: &SecondPass| pass.copy == copy && pass.spec.adjusted == spec.adjusted;
-        if passes.listed.contains_key(&id) || passes.ready.get(&id).is_some_and(is_same) {
+        if (keeps_first && listed.is_some()) || passes.ready.get(&id).is_some_and(is_same) {
             return false;
         }
         let iteration = iteration + 1;
         let wait = SECOND_NS.checked_shl(iteration - 1).filter(|_| iteration < 6).unwrap_or(LONGEST_WAIT_NS);
-        passes.n_timers += 1;
         let due = Time(self.now.0.saturating_add(wait.min(LONGEST_WAIT_NS)));
+        if let Some(first) = listed {
+            if first.0 <= due {
+                return true;
+            }
+            passes.timers.remove(&first);
+        }
+        passes.n_timers += 1;
         passes.listed.insert(id, (due, passes.n_timers));
         passes.timers.insert((due, passes.n_timers), SecondPass { id, copy, spec, iteration });
         true
@@ -148,6 +160,9 @@ impl State {
             let record = self.workloads.get(id);
             if record.workload != pass.copy || !Arc::ptr_eq(&record.spec, &pass.spec) {
                 let workload = self.workloads.transition(id, |it| std::mem::replace(it, pass.copy.clone()));
+                if is_evicted(&workload) {
+                    self.second_passes.evicted.insert(id);
+                }
                 let record = self.workloads.get_mut(id);
                 let spec = std::mem::replace(&mut record.spec, Arc::clone(&pass.spec));
                 let now = SetAside { workload, spec, totals: Arc::clone(&record.totals) };
@@ -161,6 +176,11 @@ impl State {
         // By name, since Kueue's order is not defined.
         passes.sort_by(|a, b| self.workloads.get(a.1).key().cmp(self.workloads.get(b.1).key()));
         passes
+    }
+
+    /// Was a workload evicted when the cycle began? Its own pass may have undone that since.
+    pub(crate) fn came_evicted(&self, id: WorkloadId) -> bool {
+        self.second_passes.evicted.contains(&id)
     }
 
     /// A workload in its cycle: as it was when listed, whatever has changed since.
@@ -209,6 +229,7 @@ impl State {
     /// Restores the current state of workloads that the cycle has not written to.
     pub(crate) fn put_copies_away(&mut self) {
         self.second_passes.in_cycle.clear();
+        self.second_passes.evicted.clear();
         while let Some((&id, _)) = self.second_passes.set_aside.first_key_value() {
             self.show_newest(id);
         }
