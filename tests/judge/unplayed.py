@@ -20,8 +20,10 @@ _SKIPS_EMPTY_POD_SETS = Release.named("0.17.1")
 
 def unplayed(release: Release, runs: Sequence[Parts]) -> str:
     """Return why runs of one world by a release, by Kueue or by us, are not compared; empty: they are."""
-    admitted = [pods for run in runs for pods in _placed(run)]
-    if release < _SEEDS_ALL_FLAVORS and any(map(_has_second_pass, runs)) and any(_has_several(it) for it in admitted):
+    in_topology = [pods for run in runs for pods in _in_topology(run)]
+    admitted = [pods for pods in in_topology if "topologyAssignment" in pods]
+    has_several = any(_has_several(it) for it in in_topology)
+    if release < _SEEDS_ALL_FLAVORS and has_several and any(map(_has_second_pass, runs)):
         return (
             "a second pass keeps the flavor of any one resource, and looks for the others beside its own usage (#11005)"
         )
@@ -39,11 +41,11 @@ def _cycles(run: Parts) -> list[dict[str, Any]]:
     return [] if isinstance(decisions, str) else decisions.get("cycles") or []
 
 
-def _placed(run: Parts) -> Iterator[dict[str, Any]]:
-    """Yield the pod sets that got places."""
+def _in_topology(run: Parts) -> Iterator[dict[str, Any]]:
+    """Yield the pod sets that got places, or are to get them later."""
     for cycle in _cycles(run):
         for it in (*cycle.get("admitted", ()), *cycle.get("assigned", ())):
-            yield from (pods for pods in it["podSets"] if "topologyAssignment" in pods)
+            yield from (pods for pods in it["podSets"] if {"topologyAssignment", "delayedTopologyRequest"} & {*pods})
 
 
 def _with_no_pods(run: Parts) -> Iterator[tuple[int, str]]:
