@@ -21,7 +21,7 @@ pub struct Rooms<'a> {
     given_back: FxHashMap<Row, Amounts>,
     /// Number of slices to place.
     need: i64,
-    /// Number of domains at the requested level that are large enough on their own.
+    /// Number of domains at the levels searched that are large enough on their own.
     n_enough: usize,
     /// If several domains may be used, what fits into all of them.
     total: i64,
@@ -51,7 +51,8 @@ impl<'a> Ground<'a> {
         let given_back = FxHashMap::default();
         let mut rooms = Rooms { tree: self.tree, table, given_back, need, n_enough: 0, total: 0 };
         let of_level = |level: usize| rooms.table.levels[level].iter().map(|it| it.slices.max(0));
-        let n_enough = of_level(rooms.table.kind.request.level).filter(|&slices| slices >= need).count();
+        let searched = rooms.highest()..=rooms.table.kind.request.level;
+        let n_enough = searched.flat_map(of_level).filter(|&slices| slices >= need).count();
         let total = of_level(rooms.widest()).sum();
         (rooms.n_enough, rooms.total) = (n_enough, total);
         Some(rooms)
@@ -65,17 +66,24 @@ impl Rooms<'_> {
         if request.unconstrained { request.level } else { 0 }
     }
 
+    /// The level at which one domain for all pods may be found, besides the requested one and those in between. Less may
+    /// fit into a domain than into one of its parts, where a node is overfull (change `FullNodesHaveNoRoom`).
+    fn highest(&self) -> usize {
+        let request = &self.table.kind.request;
+        if request.required { request.level } else { self.widest() }
+    }
+
     /// Is there a place for all pods now (rules/08 §6)?
     pub fn have_place(&self) -> bool {
         let request = &self.table.kind.request;
-        let is_enough = if request.required { self.n_enough > 0 } else { self.total >= self.need };
+        let is_enough = self.n_enough > 0 || (!request.required && self.total >= self.need);
         is_enough && !self.table.levels[request.level].is_empty()
     }
 
     /// Pods were removed from a leaf, or with a negative number added back.
     pub fn give_back(&mut self, leaf_id: &str, per_pod: &Amounts, n_pods: i64) {
         let Some(leaf) = self.tree.find_leaf_by_id(leaf_id) else { return };
-        let (of_request, widest) = (self.table.kind.request.level, self.widest());
+        let (searched, widest) = (self.highest()..=self.table.kind.request.level, self.widest());
         let Self { tree, table, given_back, need, n_enough, total } = self;
         let given = given_back.entry(leaf).or_default();
         for resource in table.kind.requests.keys() {
@@ -85,7 +93,7 @@ impl Rooms<'_> {
             }
         }
         table.recount(tree, std::iter::once((leaf, (None, Some(&*given)))), |level, before, now| {
-            if level == of_request {
+            if searched.contains(&level) {
                 *n_enough += usize::from(now.slices >= *need);
                 *n_enough -= usize::from(before.slices >= *need);
             }
