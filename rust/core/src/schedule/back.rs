@@ -126,7 +126,16 @@ impl State {
         let pending = &mut self.queues[queue].pending;
         let any_failure_counts = !self.config.changes.has(Change::ShapesFailByFit);
         let status_reason = quota_reserved_reason;
-        let returned = Returned { reason, status_reason, pending_flavors, generation, hashing, any_failure_counts };
+        let strict_queues_note = self.config.changes.has(Change::StrictQueuesNotePreemptors);
+        let returned = Returned {
+            reason,
+            status_reason,
+            pending_flavors,
+            generation,
+            hashing,
+            any_failure_counts,
+            strict_queues_note,
+        };
         let parked = pending.requeue(&mut self.places, &item, &returned);
         if let Some((shape, parked)) = item.shape.zip(parked) {
             self.agenda.touch_parked(queue, shape);
