@@ -22,10 +22,8 @@ _STUCK = {str(2**63 - 1), f"{(2**63 - 1) // 1000}.{(2**63 - 1) % 1000:03}"}
 
 def unplayed(release: Release, runs: Sequence[Parts]) -> str:
     """Return why runs of one world by a release, by Kueue or by us, are not compared; empty: they are."""
-    in_topology = [pods for run in runs for pods in _in_topology(run)]
-    admitted = [pods for pods in in_topology if "topologyAssignment" in pods]
-    has_several = any(_has_several(it) for it in in_topology)
-    if release < _SEEDS_ALL_FLAVORS and has_several and any(map(_has_second_pass, runs)):
+    admitted = [pods for run in runs for pods in _admitted(run) if "topologyAssignment" in pods]
+    if release < _SEEDS_ALL_FLAVORS and any(map(_has_second_pass, runs)) and any(map(_has_several, runs)):
         return (
             "a second pass keeps the flavor of any one resource, and looks for the others beside its own usage (#11005)"
         )
@@ -58,11 +56,11 @@ def _amounts(of: dict[str, Any]) -> Iterator[str]:
     return (amount for flavor in of.values() for amount in flavor.values())
 
 
-def _in_topology(run: Parts) -> Iterator[dict[str, Any]]:
-    """Yield the pod sets that got places, or are to get them later."""
+def _admitted(run: Parts) -> Iterator[dict[str, Any]]:
+    """Yield the pod sets that got quota or places."""
     for cycle in _cycles(run):
         for it in (*cycle.get("admitted", ()), *cycle.get("assigned", ())):
-            yield from (pods for pods in it["podSets"] if {"topologyAssignment", "delayedTopologyRequest"} & {*pods})
+            yield from it["podSets"]
 
 
 def _with_no_pods(run: Parts) -> Iterator[tuple[int, str]]:
@@ -73,8 +71,10 @@ def _with_no_pods(run: Parts) -> Iterator[tuple[int, str]]:
                 yield cycle["n"], it["key"]
 
 
-def _has_several(pods: dict[str, Any]) -> bool:
-    return len(pods.get("flavors", ())) > 1
+def _has_several(run: Parts) -> bool:
+    """Whether pods that have a place, or are to get one later, have flavors of several resources."""
+    have_place = (it for it in _admitted(run) if "topologyAssignment" in it or "delayedTopologyRequest" in it)
+    return any(len(it.get("flavors", ())) > 1 for it in have_place)
 
 
 def _has_negative(pods: dict[str, Any]) -> bool:

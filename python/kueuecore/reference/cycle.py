@@ -55,6 +55,8 @@ class Cycle:
         self.victims: dict[str, Info] = {}
         # Workloads that this cycle has evicted from failed nodes.
         self.evicted: set[str] = set()
+        # Those whose pods got a place in a second pass: if they are preempted later in the cycle, it is lost.
+        self.placed: set[str] = set()
         self.has_waited = False
         self.snapshot: Snapshot = world.snapshot()
 
@@ -358,7 +360,7 @@ class Cycle:
 
     def _evict(self, info: Info, reason: str, message: str, preemptor: Info, preempted: str = "") -> None:
         """Ask a workload to stop (rules/04 §8 3)."""
-        is_old = self.has_waited or info.key in self.evicted
+        is_old = self.has_waited or info.key in self.evicted | self.placed
         victim = self._as_seen(info) if is_old else self.world.owned(info.key)
         self.decision.evictions = [each for each in self.decision.evictions if each.key != info.key]
         if preempted:
@@ -438,6 +440,8 @@ class Cycle:
             if self.refused != "NotFound":
                 self._requeue(entry)
             return
+        if held_quota:
+            self.placed.add(info.key)
         world.expected.discard(info.key)
         reserved = f"Quota reserved in ClusterQueue {info.cluster_queue}, wait time since queued was "
         # With the workload as the cycle saw it: a backoff may have ended while it waited for pods.

@@ -110,7 +110,7 @@ class PendingQueue:
     def requeue(self, info: Info, reason: RequeueReason, quota_reserved_reason: str, now: int) -> None:
         """Put a head back, or park it with all workloads of its shape (rules/05 §3, §4)."""
         key, best_effort = info.key, self.strategy == "BestEffortFIFO"
-        if reason in _PREEMPTS:
+        if reason in _PREEMPTS and (best_effort or self.settings.has("StrictQueuesNotePreemptors")):
             self.preemptor = Preemptor(key, info.last_generation, best_effort)
         if self.inflight == key:
             self.inflight = None

@@ -59,9 +59,7 @@ class ReferenceEngine:
                 self.world.mark_dirty(local_queue)
 
     def _look_at_all_of(self, kind: str, key: str) -> None:
-        if kind == "LocalQueue":
-            self.world.mark_dirty(key)
-        elif kind == "ClusterQueue":
+        if kind == "ClusterQueue":
             self._look_at_queues({key})
         elif kind == "Namespace":
             workloads = self.world.kind("Workload").items()

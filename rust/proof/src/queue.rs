@@ -143,11 +143,16 @@ impl World {
             |pending: &Pending, places: &Places| (pending.is_active(places, id), pending.is_inadmissible(places, id));
         let before = place(pending, places);
         let status_reason = "";
-        pending.requeue(
-            places,
-            &item,
-            &Returned { reason, status_reason, pending_flavors, generation, hashing, any_failure_counts: false },
-        );
+        let returned = Returned {
+            reason,
+            status_reason,
+            pending_flavors,
+            generation,
+            hashing,
+            any_failure_counts: false,
+            strict_queues_note: true,
+        };
+        pending.requeue(places, &item, &returned);
         Ok(json!(before != place(pending, places)))
     }
 

@@ -57,6 +57,9 @@ func (r *run) playJob(key types.NamespacedName) {
 	if !isAdmitted(wl) || isEvicted(wl) {
 		job.admitted = false
 	}
+	if !isEvicted(wl) {
+		job.evictedAt = time.Time{}
+	}
 	if isAdmitted(wl) && !isEvicted(wl) && !job.admitted {
 		r.enter(job)
 	}
@@ -178,7 +181,11 @@ func (r *run) release(wl *kueue.Workload, job *job) {
 	at := evicted.LastTransitionTime.Add(seconds(r.script.own.EvictionSeconds))
 	if !job.evictedAt.Equal(evicted.LastTransitionTime.Time) {
 		job.evictedAt = evicted.LastTransitionTime.Time
-		r.timers.replace(at, evictionDone, job.name(), func() { r.releaseNow(job) })
+		r.timers.replace(at, evictionDone, job.name(), func() { r.releaseNow(job) }, func() bool {
+			// Kueue may have written an older version, without the eviction.
+			wl := r.store.workload(job.key)
+			return wl != nil && !isFinished(wl) && !(isEvicted(wl) && workload.HasQuotaReservation(wl))
+		})
 	}
 }
 

@@ -102,7 +102,7 @@ func (r *run) sample(key types.NamespacedName) {
 		r.fail(err)
 	}
 	if result.RequeueAfter > 0 {
-		r.timers.replace(time.Now().Add(result.RequeueAfter), sampling, key.String(), func() { r.sample(key) })
+		r.timers.replace(time.Now().Add(result.RequeueAfter), sampling, key.String(), func() { r.sample(key) }, nil)
 	}
 }
 
@@ -159,7 +159,7 @@ func (r *run) reconcileWorkload(controller *controller, key types.NamespacedName
 	}
 	r.timers.replace(time.Now().Add(result.RequeueAfter), recheck, key.String(), func() {
 		r.touched[key] = true
-	})
+	}, nil)
 }
 
 // prequeued notes that a workload will come to a second pass.

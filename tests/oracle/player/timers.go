@@ -48,10 +48,10 @@ func (t *timers) add(at time.Time, class class, key string, fire func(), void fu
 	return added
 }
 
-// replace sets a timer in the place of those of the same class and key.
-func (t *timers) replace(at time.Time, class class, key string, fire func()) {
+// replace sets a timer in the place of those of the same class and key. A nil void means that it always fires.
+func (t *timers) replace(at time.Time, class class, key string, fire func(), void func() bool) {
 	t.remove(class, key)
-	t.add(at, class, key, fire, nil)
+	t.add(at, class, key, fire, void)
 }
 
 func (t *timers) remove(class class, key string) {

@@ -20,6 +20,13 @@ def run(count: int, *flavors: str, passes: bool = False) -> dict[str, Any]:
     return {"cycles": [cycle if passes else {**cycle, "assigned": []}], "final": {}}
 
 
+def waits_for_places(*flavors: str) -> dict[str, Any]:
+    pods = {"name": "main", "flavors": dict.fromkeys(flavors, "f"), "delayedTopologyRequest": "Pending"}
+    failed = {"key": "ns/w", "reason": "SecondPassFailed", "message": "no place"}
+    cycle = {"n": 1, "admitted": [{"key": "ns/w", "podSets": [pods]}]}
+    return {"cycles": [cycle], "quietMessages": [{"n": 2, "messages": [failed]}], "final": {}}
+
+
 def ends_with(resource: str, used: str) -> dict[str, Any]:
     return {"cycles": [], "final": {"usage": {"q": {"f": {resource: used}}}}}
 
@@ -31,6 +38,8 @@ def ends_with(resource: str, used: str) -> dict[str, Any]:
         ("0.17.0", run(1, "cpu", "memory"), ""),
         ("0.17.0", run(1, "cpu", passes=True), ""),
         ("0.17.3", run(1, "cpu", "memory", passes=True), ""),
+        ("0.17.0", waits_for_places("cpu", "memory"), "second pass"),
+        ("0.17.0", waits_for_places("cpu"), ""),
         ("0.17.0", run(-1, "cpu"), "negative"),
         ("0.17.3", run(-1, "cpu"), ""),
         ("0.17.0", run(0, "cpu"), "no pods"),

@@ -36,35 +36,47 @@ class SecondPasses:
     Attributes:
         waiting: Waiting workloads by key, in order, with their time and the number of tries by then.
         ready: Heads of the next cycle, by key.
+        superseded: Keys of those that have had another version since their copies were taken.
     """
 
     def __init__(self, *, keeps_first: bool) -> None:
         self.keeps_first = keeps_first
         self.waiting: dict[str, tuple[int, Json, int]] = {}
         self.ready: dict[str, tuple[Json, int]] = {}
+        self.superseded: set[str] = set()
 
     def put(self, workload: Json, n_tries: int, now: int) -> bool:
         """Let a workload wait, if it needs a pass and does not wait already. Returns whether it was added."""
         name = key(workload)
+        if n_tries == 0 and any(copy != workload for copy in self._copies(name)):
+            self.superseded.add(name)
         if not is_needed(workload):
             if n_tries > 0:
                 self.forget(name)
             return False
         # A timer may have expired without a cycle since, as in a replica that does not lead.
         self.advance(now - 1)
-        # An update to the version that is already ready is no news.
-        if (self.keeps_first and name in self.waiting) or (name in self.ready and self.ready[name][0] == workload):
+        # An update to the version that is already ready is no news, unless there was another in between.
+        is_ready = name in self.ready and self.ready[name][0] == workload and name not in self.superseded
+        if (self.keeps_first and name in self.waiting) or is_ready:
             return False
         time = now + min(times.SECOND * 2**n_tries, _LONGEST)
         if name not in self.waiting or time < self.waiting[name][0]:
             self.waiting.pop(name, None)
             self.waiting[name] = time, workload, n_tries + 1
+            if n_tries == 0:
+                self.superseded.discard(name)
         return True
+
+    def _copies(self, name: str) -> list[Json]:
+        waiting = [self.waiting[name][1]] if name in self.waiting else []
+        return waiting + ([self.ready[name][0]] if name in self.ready else [])
 
     def forget(self, name: str) -> None:
         """Stop waiting for a workload. In Kueue its timer continues, and also releases one that is added meanwhile."""
         self.waiting.pop(name, None)
         self.ready.pop(name, None)
+        self.superseded.discard(name)
 
     def next(self) -> int | None:
         """Return when the next one is ready."""

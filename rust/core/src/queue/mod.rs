@@ -305,10 +305,11 @@ impl Pending {
     /// Returns a head to the queue (rules/05 §3). The result lists the workloads of its shape that were parked with it;
     /// `None` if nothing changes for others of its shape.
     pub fn requeue(&mut self, places: &mut Places, item: &Item, returned: &Returned) -> Option<Vec<Parked>> {
-        let &Returned { reason, status_reason, pending_flavors, generation, hashing, any_failure_counts } = returned;
-        if reason.makes_preemptor() {
-            // In StrictFIFO the head comes back to the front without that (rules/05 §5).
-            let sticky = self.strategy == QueueingStrategy::BestEffortFIFO;
+        let &Returned { reason, status_reason, pending_flavors, generation, hashing, any_failure_counts, .. } =
+            returned;
+        // In StrictFIFO the head comes back to the front without that (rules/05 §5).
+        let sticky = self.strategy == QueueingStrategy::BestEffortFIFO;
+        if reason.makes_preemptor() && (sticky || returned.strict_queues_note) {
             let old = self.preemptor.replace(Preemptor { id: item.id, generation, sticky });
             self.lose_stickiness(places, old.filter(|old| old.id != item.id));
         }

@@ -219,6 +219,7 @@ fn a_queue_behaves_like_a_plain_list() {
                         generation: 7,
                         hashing,
                         any_failure_counts: false,
+                        strict_queues_note: true,
                     };
                     let moved = pending.requeue(&mut places, item, &returned);
                     let moved: BTreeSet<&str> =

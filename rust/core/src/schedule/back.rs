@@ -6,7 +6,7 @@ use crate::base::gates::Gate;
 use crate::base::ids::WorkloadId;
 use crate::base::shared::Shared;
 use crate::objects::resource_names::{exact_quantity, quantity_from_value};
-use crate::objects::{PodSet, PodSetRequest, Time};
+use crate::objects::{PodSet, PodSetRequest, Time, Workload};
 use crate::pods::totals::Totals;
 use crate::queue::{RequeueReason, Returned};
 use crate::schedule::decision::{Decision, Event, Kept};
@@ -76,7 +76,7 @@ impl State {
         };
         let queue = self.names.queues[entry.queue].clone();
         self.agenda.touch(entry.workload);
-        let written = self.workloads.transition(entry.workload, |it| {
+        let write = |it: &mut Workload| {
             // An API server refuses a condition without a reason, and with it the whole write (rules/08 §11.5).
             let mut written =
                 !reason.is_empty() && keep_pending(it, entry.reason, entry.message.clone(), requests, now, gates);
@@ -84,7 +84,14 @@ impl State {
                 written |= block_on_preemption_gates(it, entry.message.clone(), now);
             }
             written
-        });
+        };
+        // A second pass has failed while the workload is listed for another: it loses its quota (rules/08 §11.10).
+        let written = if entry.second_pass.is_some() {
+            self.show_newest(entry.workload);
+            self.change(entry.workload, write)
+        } else {
+            self.workloads.transition(entry.workload, write)
+        };
         let record = self.workloads.get(entry.workload);
         decision.events.push(Event {
             kind: "Warning",
@@ -119,7 +126,16 @@ impl State {
         let pending = &mut self.queues[queue].pending;
         let any_failure_counts = !self.config.changes.has(Change::ShapesFailByFit);
         let status_reason = quota_reserved_reason;
-        let returned = Returned { reason, status_reason, pending_flavors, generation, hashing, any_failure_counts };
+        let strict_queues_note = self.config.changes.has(Change::StrictQueuesNotePreemptors);
+        let returned = Returned {
+            reason,
+            status_reason,
+            pending_flavors,
+            generation,
+            hashing,
+            any_failure_counts,
+            strict_queues_note,
+        };
         let parked = pending.requeue(&mut self.places, &item, &returned);
         if let Some((shape, parked)) = item.shape.zip(parked) {
             self.agenda.touch_parked(queue, shape);

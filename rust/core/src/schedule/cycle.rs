@@ -142,7 +142,11 @@ impl State {
         cycle.decision.admissions.reserve(assumed.len());
         cycle.decision.events.reserve(assumed.len());
         // The last write to a workload wins.
-        let (placed_later, assumed): (Vec<_>, Vec<_>) = assumed.into_iter().partition(|it| it.is_victim);
+        let (placed_later, mut assumed): (Vec<_>, Vec<_>) = assumed.into_iter().partition(|it| it.is_victim);
+        for it in assumed.iter_mut().filter(|it| it.had_quota) {
+            let migrates = cycle.migrations.iter().any(|(from, _)| *from == it.workload);
+            it.is_overwritten = (cycle.preempts(it.workload) || migrates) && !self.came_evicted(it.workload);
+        }
         self.assume(assumed, now, &mut cycle.decision);
         for (old, new) in std::mem::take(&mut cycle.replaced) {
             self.take_over_cluster(old, new);

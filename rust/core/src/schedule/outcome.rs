@@ -56,7 +56,8 @@ impl State {
         }
         let (workload, queue, had_quota) = (entry.workload, entry.queue, entry.has_reservation);
         let is_victim = had_quota && cycle.preempts(workload);
-        cycle.assumed.push(Assumed { workload, queue, had_quota, is_victim, admission, assigned });
+        let is_overwritten = false;
+        cycle.assumed.push(Assumed { workload, queue, had_quota, is_victim, is_overwritten, admission, assigned });
     }
 
     /// Writes reservations, then takes their workloads out of their queues, then charges them: table by table.
@@ -67,7 +68,12 @@ impl State {
         for assumed in &all {
             self.unqueue(assumed.workload);
         }
-        for Assumed { workload: id, queue, assigned, .. } in all {
+        for Assumed { workload: id, queue, assigned, is_overwritten, .. } in all {
+            if is_overwritten {
+                let before = self.unconfirmed[&id].status.clone();
+                self.workloads.transition(id, |it| it.status = before);
+                continue;
+            }
             self.put_cached_as(id, Some((queue, assigned)));
             self.list_for_second_pass(id, 0);
         }

@@ -56,6 +56,8 @@ pub(crate) struct Assumed {
     pub had_quota: bool,
     /// Was it preempted earlier in the cycle, when it came for a second pass?
     pub is_victim: bool,
+    /// Is it preempted later in the cycle? That write starts from its state before the cycle.
+    pub is_overwritten: bool,
     pub admission: Shared<Admission>,
     pub assigned: Assigned,
 }

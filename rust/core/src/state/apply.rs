@@ -268,11 +268,7 @@ impl State {
         let name = object.meta.name.clone();
         let id = self.queue(&name);
         let is_new = self.queues[id].object.is_none();
-        let old = self.queues[id].object.as_deref();
-        let changed = old.is_none_or(|old| !same_spec(old, &object));
-        let concerns_workloads = old.is_none_or(|old| {
-            (old.stop_policy, &old.admission_checks) != (object.stop_policy, &object.admission_checks)
-        });
+        let changed = self.queues[id].object.as_deref().is_none_or(|old| !same_spec(old, &object));
         self.queues[id].pending.strategy = object.queueing_strategy;
         if is_new {
             // Kueue does not update this later.
@@ -298,8 +294,7 @@ impl State {
                 self.queue_workloads_of(queue);
             }
         }
-        // No other edit has Kueue reconcile the Workloads.
-        if concerns_workloads || self.queues[id].terminating != was_terminating {
+        if is_new || changed || self.queues[id].terminating != was_terminating {
             self.touch_cluster_queue(id);
         }
         if is_new || changed {

@@ -270,6 +270,7 @@ impl State {
             self.changed_queues.touch_queue(id);
         }
         if is_active != was_active {
+            self.touch_cluster_queue(id);
             self.touch_statuses_of(id);
         }
         is_active && !was_active

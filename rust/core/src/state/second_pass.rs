@@ -30,6 +30,8 @@ pub(crate) struct SecondPass {
     pub spec: Arc<Spec>,
     /// How many passes it has had.
     pub iteration: u32,
+    /// Has the workload had another version since? Then one that equals the copy is news.
+    pub superseded: bool,
 }
 
 /// The current state of a workload, and what it holds.
@@ -57,7 +59,7 @@ pub(crate) struct SecondPasses {
     evicted: BTreeSet<WorkloadId>,
 }
 
-stored!(struct SecondPass { id, copy, spec, iteration });
+stored!(struct SecondPass { id, copy, spec, iteration, superseded });
 
 /// Between cycles, no copy is in a cycle.
 impl Stored for SecondPasses {
@@ -74,6 +76,12 @@ impl Stored for SecondPasses {
         from.check(listed.len() == timers.len(), "a workload that is listed twice for a second pass")?;
         let (n_timers, ready) = (Stored::read_from(from)?, Stored::read_from(from)?);
         Ok(Self { timers, n_timers, listed, ready, ..Self::default() })
+    }
+}
+
+impl SecondPass {
+    fn shows(&self, workload: &Workload, spec: &Spec) -> bool {
+        self.copy == *workload && self.spec.adjusted == spec.adjusted
     }
 }
 
@@ -99,6 +107,15 @@ impl SecondPasses {
         self.listed.remove(&id).and_then(|timer| self.timers.remove(&timer));
     }
 
+    /// Notes a version of a workload: a copy that differs from it is not the newest, even if a later version equals it.
+    fn note_version(&mut self, id: WorkloadId, workload: &Workload, spec: &Spec) {
+        let listed = self.listed.get(&id).and_then(|timer| self.timers.get_mut(timer));
+        let passes = listed.into_iter().chain(self.ready.get_mut(&id)).chain(self.in_cycle.get_mut(&id));
+        for pass in passes {
+            pass.superseded |= !pass.shows(workload, spec);
+        }
+    }
+
     /// Moves those that are due to ready.
     pub fn ripen(&mut self, now: Time) {
         while let Some(entry) = self.timers.first_entry().filter(|entry| entry.key().0 <= now) {
@@ -116,9 +133,13 @@ impl State {
     /// that is already ready is listed again, with its current state. `iteration`: how many passes it has had. Without
     /// the change, one that is listed is listed again if it is due earlier then.
     pub(crate) fn list_for_second_pass(&mut self, id: WorkloadId, iteration: u32) -> bool {
-        let (copy, spec) = match self.second_passes.in_cycle.get(&id).filter(|_| iteration > 0) {
-            Some(pass) => (&pass.copy, &pass.spec),
-            None => (&self.workloads.get(id).workload, &self.workloads.get(id).spec),
+        if iteration == 0 {
+            let Record { workload, spec, .. } = self.workloads.get(id);
+            self.second_passes.note_version(id, workload, spec);
+        }
+        let (copy, spec, superseded) = match self.second_passes.in_cycle.get(&id).filter(|_| iteration > 0) {
+            Some(pass) => (&pass.copy, &pass.spec, pass.superseded),
+            None => (&self.workloads.get(id).workload, &self.workloads.get(id).spec, false),
         };
         if !needs_second_pass(copy) {
             if iteration > 0 {
@@ -131,9 +152,9 @@ impl State {
         passes.ripen(Time(self.now.0.saturating_sub(1)));
         let listed = passes.listed.get(&id).copied();
         let keeps_first = self.config.changes.has(Change::SecondPassTimersStay);
-        // It is already ready in this very state.
-        let is_same = |pass: &SecondPass| pass.copy == copy && pass.spec.adjusted == spec.adjusted;
-        if (keeps_first && listed.is_some()) || passes.ready.get(&id).is_some_and(is_same) {
+        // It is already ready in this very state, and was in no other since.
+        let is_ready = passes.ready.get(&id).is_some_and(|pass| !pass.superseded && pass.shows(&copy, &spec));
+        if (keeps_first && listed.is_some()) || is_ready {
             return false;
         }
         let iteration = iteration + 1;
@@ -147,7 +168,8 @@ impl State {
         }
         passes.n_timers += 1;
         passes.listed.insert(id, (due, passes.n_timers));
-        passes.timers.insert((due, passes.n_timers), SecondPass { id, copy, spec, iteration });
+        let pass = SecondPass { id, copy, spec, iteration, superseded };
+        passes.timers.insert((due, passes.n_timers), pass);
         true
     }
 
@@ -241,7 +263,8 @@ impl State {
         if needs_second_pass(workload) {
             let (copy, spec) = (workload.clone(), Arc::clone(spec));
             self.second_passes.call_off(id);
-            self.second_passes.ready.insert(id, SecondPass { id, copy, spec, iteration: 1 });
+            let pass = SecondPass { id, copy, spec, iteration: 1, superseded: false };
+            self.second_passes.ready.insert(id, pass);
         }
     }
 

@@ -108,6 +108,8 @@ changes! {
         "Fair sharing, victims: a node borrows if it uses more than its quota; before, only if its share was above 0, which it is not where nobody lends";
     TasLabelHasNoMeaning: [8770], [(17, 0)], "rules/08 §4", Read,
         "A pod with label kueue.x-k8s.io/tas takes room on its node as others do; before, it counted as placed by Kueue";
+    StrictQueuesNotePreemptors: [13797], [(18, 6), (19, 2), (20, DEVEL)], "rules/05 §5", Recorded,
+        "A workload that preempts in a StrictFIFO queue ends the precedence that another one has from when the queue was BestEffortFIFO, and its own; before, not";
     FlavorEditsRetryWorkloads: [13670, 13734, 13647], [(18, 5), (19, 1), (20, DEVEL)], "rules/05 §3", Read,
         "An edit of a flavor's taints, tolerations or labels retries the workloads of its ClusterQueues; before, they waited for another event";
     PreferencesAreNotSwapped: [9464], [(16, 2), (17, 0)], "rules/03 §2.1", Read,
