@@ -27,6 +27,10 @@ def waits_for_places(*flavors: str) -> dict[str, Any]:
     return {"cycles": [cycle], "quietMessages": [{"n": 2, "messages": [failed]}], "final": {}}
 
 
+def says(message: str) -> dict[str, Any]:
+    return {"cycles": [{"n": 1, "messages": [{"key": "ns/w", "reason": "Pending", "message": message}]}], "final": {}}
+
+
 def ends_with(resource: str, used: str) -> dict[str, Any]:
     return {"cycles": [], "final": {"usage": {"q": {"f": {resource: used}}}}}
 
@@ -42,6 +46,8 @@ def ends_with(resource: str, used: str) -> dict[str, Any]:
         ("0.17.0", waits_for_places("cpu"), ""),
         ("0.17.0", run(-1, "cpu"), "negative"),
         ("0.17.3", run(-1, "cpu"), ""),
+        ("0.17.0", says("allows to fit only -3 out of 1 pod(s)"), "negative"),
+        ("0.17.0", says("allows to fit only 2 out of 3 pod(s)"), ""),
         ("0.17.0", run(0, "cpu"), "no pods"),
         ("0.17.1", run(0, "cpu"), ""),
         ("0.19.2", ends_with("cpu", "9223372036854775807m"), "2^63-1"),
