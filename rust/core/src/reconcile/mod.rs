@@ -51,6 +51,7 @@ impl State {
     /// One pass; returns whether it has written anything, so that another one is due.
     pub(crate) fn pass_over(&mut self, id: WorkloadId, now: Time, events: &mut Vec<Event>) -> bool {
         self.now = now;
+        self.settle_penalty_of_admitted(id);
         let mut workload = self.workloads.get(id).workload.clone();
         let mut pass = Pass::new(self, id, now);
         pass.run(&mut workload);
@@ -81,6 +82,8 @@ impl State {
     /// [`State::reconcile`] for every workload that something may have changed for, in the order of namespace and name.
     /// For all others it would write nothing.
     pub(crate) fn reconcile_all(&mut self, now: Time) -> Vec<Event> {
+        self.now = now;
+        self.settle_penalties_of_cycle();
         self.deliver_writes();
         let mut events = self.look_at_nodes(now);
         for (queue, shape) in self.agenda.take_parked() {

@@ -178,6 +178,7 @@ impl Simulation {
 fn deliver(engine: &mut Engine, decision: &Decision) {
     let state = &mut engine.state;
     let keeps_progress = state.gate(Gate::FlavorFungibilityPreserveScanProgress);
+    state.settle_penalties_of_cycle();
     state.deliver_writes();
     for kept in decision.pending.iter().filter(|kept| kept.written && !keeps_progress) {
         if let Some(id) = state.workloads.find(kept.key.namespace(), kept.key.name()) {

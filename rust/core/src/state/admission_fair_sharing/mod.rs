@@ -120,6 +120,13 @@ impl State {
         }
     }
 
+    /// The same for all that the last cycle admitted, before any of its victims gives quota back (rules/09 §1.3).
+    pub(crate) fn settle_penalties_of_cycle(&mut self) {
+        for at in 0..self.undelivered.len() {
+            self.settle_penalty_of_admitted(self.undelivered[at]);
+        }
+    }
+
     /// Updates the penalty of a workload that changed from `old` (rules/09 §1.3).
     pub(crate) fn advance_penalty(&mut self, id: WorkloadId, old: &Before) {
         let record = self.workloads.get(id);
