@@ -27,6 +27,8 @@ _AHEAD = 24
 # Kueue ranges over Go maps of two or three entries where it leaves something to chance. Go begins at one of their eight
 # places, so that the second entry comes first only once in eight plays: few plays show most of it, many show the rest.
 _PLAYS_TO_SEE_CHANCE = (2, 3, 7, 20, 50)
+# Where plays differ, the one that is like ours may be rare: several such choices have to fall together.
+_PLAYS_TO_FIND_OURS = (100, 200)
 _PLAYS_OF_A_SMALLER_CASE = 4
 _MOST_TRIES = 5000
 _MOST_SHRUNK_OF_A_KIND = 2
@@ -155,7 +157,9 @@ class Player:
     def _beyond_chance(self, case: Case, verdict: Verdict, got: Parts) -> tuple[Difference | None, bool]:
         """Return where an answer differs from all of Kueue's plays of a case, and whether those differ themselves."""
         plays, is_chance, difference = [verdict], False, None
-        for more in _PLAYS_TO_SEE_CHANCE:
+        for more in (*_PLAYS_TO_SEE_CHANCE, *_PLAYS_TO_FIND_OURS):
+            if len(plays) > sum(_PLAYS_TO_SEE_CHANCE) and not is_chance:
+                break
             plays += self._second.plays(case, more)
             is_chance = not are_alike(plays)
             difference = beyond_chance(case, plays, got)
