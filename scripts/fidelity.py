@@ -101,8 +101,8 @@ The player reproduces all recorded runs of 0.19.2. Not drawn, as they are known 
 - a LocalQueue that moves to another ClusterQueue, which an API server refuses;
 - nodes that change in the very second in which an admission check becomes Ready.
 
-Open: where a node fails, returns and fails again within seconds, and the second pass of a workload fails while another is
-due, the engine reports the workload as admitted once more than Kueue.
+Open: where a node fails, returns and fails again within seconds, and the second pass of a workload fails while another
+is due, the engine reports the workload as admitted once more than Kueue.
 
 Worlds that are played but not compared are in [unplayed.py](../tests/judge/unplayed.py): what old patches do, each with
 the pull request that ended it, and usage beyond 2^63-1.
@@ -311,9 +311,9 @@ def played_against(record: Path) -> list[str]:
     lines = [
         f"- Kueue {release}: {n['worlds']:,} worlds, {n['with topology']:,} of them with topology and "
         f"{n['with fair sharing']:,} with fair sharing; {n['cycles']:,} cycles, {n['admissions']:,} admissions, "
-        f"{n['preemptions']:,} preemptions. {n['differences'] or 'No'} differences were found and are mended or listed above, {n['left to chance']:,} worlds "
-        f"with something left to chance, {n['crashes of Kueue']:,} in which Kueue itself failed. "
-        f"{n['seconds'] / 3600:.1f} hours."
+        f"{n['preemptions']:,} preemptions. {n['differences'] or 'No'} differences were found and are mended or listed "
+        f"above, {n['left to chance']:,} worlds with something left to chance, {n['crashes of Kueue']:,} in which Kueue "
+        f"itself failed. {n['seconds'] / 3600:.1f} hours."
         for release, n in sorted(totals.items(), reverse=True)
     ]
     return lines or ["None are counted yet."]
