@@ -27,7 +27,7 @@ def unplayed(release: Release, runs: Sequence[Parts]) -> str:
         return (
             "a second pass keeps the flavor of any one resource, and looks for the others beside its own usage (#11005)"
         )
-    if release < _COUNTS_FROM_ZERO and (any(map(_has_negative, admitted)) or any(map(_tells_negative, runs))):
+    if release < _COUNTS_FROM_ZERO and (any(map(_has_negative, admitted)) or any(map(_reports_negative, runs))):
         return "pods are placed in negative numbers, which an API server refuses, or room for such is reported (#10949)"
     if release < _SKIPS_EMPTY_POD_SETS and any("slices" not in it["topologyAssignment"] for it in admitted):
         return "pod sets of no pods get an assignment, which an API server refuses (#10478)"
@@ -82,7 +82,8 @@ def _has_negative(pods: dict[str, Any]) -> bool:
     return any(n < 0 for it in counts for n in (it.get("universal", 0), *it.get("individual", ())))
 
 
-def _tells_negative(run: Parts) -> bool:
+def _reports_negative(run: Parts) -> bool:
+    """Whether a message or a condition says that fewer than no pods fit."""
     said = [it["message"] for each in run[Level.MESSAGES].values() for it in each]
     said += [it.get("message", "") for each in run[Level.STATUSES].values() for it in each.get("conditions", ())]
     return any("allows to fit only -" in it for it in said)
