@@ -311,12 +311,17 @@ def played_against(record: Path) -> list[str]:
     lines = [
         f"- Kueue {release}: {n['worlds']:,} worlds, {n['with topology']:,} of them with topology and "
         f"{n['with fair sharing']:,} with fair sharing; {n['cycles']:,} cycles, {n['admissions']:,} admissions, "
-        f"{n['preemptions']:,} preemptions. {n['differences'] or 'No'} differences were found and are mended or listed "
-        f"above, {n['left to chance']:,} worlds with something left to chance, {n['crashes of Kueue']:,} in which "
-        f"Kueue itself failed. {n['seconds'] / 3600:.1f} hours."
+        f"{n['preemptions']:,} preemptions. {differences(n['differences'])}, {n['left to chance']:,} worlds with "
+        f"something left to chance, {n['crashes of Kueue']:,} in which Kueue itself failed. "
+        f"{n['seconds'] / 3600:.1f} hours."
         for release, n in sorted(totals.items(), reverse=True)
     ]
     return lines or ["None are counted yet."]
+
+
+def differences(number: int) -> str:
+    """Return how many worlds were played otherwise, and where they are now."""
+    return f"{number:,} differences were found and are mended or listed above" if number else "No differences"
 
 
 def played_worlds(seconds: float) -> str:

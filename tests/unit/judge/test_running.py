@@ -53,6 +53,9 @@ def test_totals_add_up_for_the_page(tmp_path: Path) -> None:
         "0 preemptions. No differences, 0 worlds with something left to chance, 0 in which Kueue itself failed. "
         "1.0 hours."
     ]
+    found = Found(7, "engine", "decisions cycles", "", {}, True)
+    fuzz_kueue.record(Report(found=[found, found]), "0.19.2", 0, file)
+    assert "2 differences were found and are mended or listed above, 0 worlds" in fidelity.played_against(file)[0]
     assert fidelity.played_against(tmp_path / "nothing.json") == ["None are counted yet."]
 
 
