@@ -7,17 +7,23 @@ use super::super::releases::{DEVEL, Version};
 pub enum Proof {
     /// Recorded runs of releases on both sides of it are met.
     Recorded,
-    /// Its code was read in both.
+    /// The code of both sides was read, or a test of Kueue.
     Read,
+    /// A proposal, a pull request or an issue describes it.
+    Proposal,
+    /// A sentence of the changelog is all that was found.
+    Changelog,
 }
 
 impl Proof {
-    /// `recorded` or `read`.
+    /// `recorded`, `read`, `proposal` or `changelog`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Proof::Recorded => "recorded",
             Proof::Read => "read",
+            Proof::Proposal => "proposal",
+            Proof::Changelog => "changelog",
         }
     }
 }
@@ -216,4 +222,6 @@ changes! {
         "With gate WorkloadIdentifierAnnotations off, the name of an existing Workload that is too long for a label is read from the annotation; before, it was not";
     RaySubmitterIsConstrained: [12644], [(17, 7), (18, 3), (19, 0)], "rules/10 §5.9", Read,
         "The submitter of a RayJob without a template of its own gets what its flavor demands; before, nothing";
+    SchedulerLibraryNeedsTopology: [16362], [(20, 0)], "rules/11 §4.3", Changelog,
+        "Gate SchedulerLibraryIntegration needs TopologyAwareScheduling; before, nothing";
 }
