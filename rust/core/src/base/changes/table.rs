@@ -222,6 +222,10 @@ changes! {
         "With gate WorkloadIdentifierAnnotations off, the name of an existing Workload that is too long for a label is read from the annotation; before, it was not";
     RaySubmitterIsConstrained: [12644], [(17, 7), (18, 3), (19, 0)], "rules/10 §5.9", Read,
         "The submitter of a RayJob without a template of its own gets what its flavor demands; before, nothing";
+    // Kueue 0.20: queues, cycles, flavors and preemption.
+    // Kueue 0.20: topology.
+    // Kueue 0.20: charges, validation and statuses.
+    // Kueue 0.20: jobs, MultiKueue and the configuration.
     SchedulerLibraryNeedsTopology: [16362], [(20, 0)], "rules/11 §4.3", Changelog,
         "Gate SchedulerLibraryIntegration needs TopologyAwareScheduling; before, nothing";
 }
