@@ -88,7 +88,7 @@ AGAINST_KUEUE = """## Played against the real Kueue
 scheduler, caches, queues and controllers, taken as a Go module from where it is published, in virtual time with an
 API server in memory (`tests/oracle`). One world in ten is played by the reference, too. All three have to agree on
 every admission with its flavors and nodes, every preemption, every status and every message. Where they do not, Kueue
-plays the world up to twelve times: what those plays disagree about is left to chance, by the iteration order of Go's
+plays the world up to 82 times more: what those plays disagree about is left to chance, by the iteration order of Go's
 maps. Any other difference is shrunk to a case that `tests/regressions/kueue` keeps with Kueue's answer.
 
 The player reproduces all recorded runs of 0.19.2. Not drawn, as they are known to differ
@@ -97,12 +97,12 @@ The player reproduces all recorded runs of 0.19.2. Not drawn, as they are known 
 - workloads that end or are deleted while a cycle waits for the pods of another (`blockAdmission`): Kueue admits what
   has ended;
 - slices of elastic workloads with usage-based sharing: for a moment Kueue prices a slice and the one that it replaces;
-- a LocalQueue whose spec changes while pods are late: the engine checks their timeouts at once, Kueue when they are
-  due;
+- a LocalQueue that moves to another ClusterQueue, which an API server refuses, where pods are waited for: Kueue leaves
+  behind who is in a backoff;
 - nodes that change in the very second in which an admission check becomes Ready.
 
-What old patches do in worlds that are not compared is in [unplayed.py](../tests/judge/unplayed.py), each with the pull
-request that ended it.
+Worlds that are played but not compared are in [unplayed.py](../tests/judge/unplayed.py): what old patches do, each with
+the pull request that ended it, and usage beyond 2^63-1.
 """
 
 

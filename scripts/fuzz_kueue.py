@@ -98,6 +98,8 @@ def main() -> int:
         print(f"{built} is missing: make oracle RELEASE={arguments.release}", file=sys.stderr)
         return 2
 
+    # A worker for each core: a program that uses more than one takes it from another worker.
+    os.environ.setdefault("GOMAXPROCS", "1")
     first = random.SystemRandom().randrange(10**9) if arguments.seed is None else arguments.seed
     release = Release.named(PLAYED[arguments.release])
     print(f"{release.title}, seed {first}", flush=True)

@@ -77,7 +77,7 @@ class Draft:
             del config["resources"]
         if plans := object_at(self.config, "admissionChecks"):
             config["admissionChecks"] = plans
-        self.events, config = without_known(self.events, config)
+        self.events, config = without_known(self.events, config, self.objects)
         config |= {"now": format_time(START), "cycleStepMs": 1000, "maxCycles": _MOST_CYCLES}
         config["quietCycles"] = 1 + max([1, *(len(it) for it in _flavor_lists(self.objects))])
         if seconds := int_at(self.config, "evictionSeconds"):

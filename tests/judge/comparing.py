@@ -78,7 +78,7 @@ def parts(run: dict[str, Any], max_cycles: int = 0) -> Parts:
         Level.DECISIONS: {
             "cycles": [_plain({k: v for k, v in it.items() if k != "messages"}) for it in cycles],
             # When a run ends is a matter of timers that are left, which no decision follows.
-            "final": _plain({k: v for k, v in final.items() if k not in ("t", "statuses")}),
+            "final": _plain({k: v for k, v in final.items() if k not in ("t", "cycles", "statuses")}),
         },
         Level.STATUSES: _plain(final.get("statuses", {})),
         Level.MESSAGES: {str(it["n"]): _plain(it["messages"], "messages") for it in spoken if it.get("messages")},

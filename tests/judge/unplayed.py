@@ -1,4 +1,4 @@
-"""What an older release of Kueue does in some worlds that the engine does not imitate: they are not compared.
+"""What Kueue does in some worlds that the engine does not imitate: they are not compared.
 
 `kueuecore.releases.unplayed` says the same to users.
 """
@@ -16,6 +16,8 @@ __all__ = ["unplayed"]
 _SEEDS_ALL_FLAVORS = Release.named("0.17.3")
 _COUNTS_FROM_ZERO = Release.named("0.17.3")
 _SKIPS_EMPTY_POD_SETS = Release.named("0.17.1")
+# Amounts of 2^63-1, of which cpu is counted in thousandths.
+_STUCK = {str(2**63 - 1), f"{(2**63 - 1) // 1000}.{(2**63 - 1) % 1000:03}"}
 
 
 def unplayed(release: Release, runs: Sequence[Parts]) -> str:
@@ -29,6 +31,10 @@ def unplayed(release: Release, runs: Sequence[Parts]) -> str:
         return "pods are placed in negative numbers, which an API server refuses (#10949)"
     if release < _SKIPS_EMPTY_POD_SETS and any("slices" not in it["topologyAssignment"] for it in admitted):
         return "pod sets of no pods get an assignment, which an API server refuses (#10478)"
+    if any(map(_is_stuck, runs)):
+        return "usage stays at 2^63-1, and each update of a workload adds to that of the cohort what no longer fits"
+    if release < _SKIPS_EMPTY_POD_SETS and len({frozenset(_with_no_pods(it)) for it in runs}) > 1:
+        return "pod sets of no pods need room in the topology (#10478)"
     return ""
 
 
@@ -37,11 +43,32 @@ def _cycles(run: Parts) -> list[dict[str, Any]]:
     return [] if isinstance(decisions, str) else decisions.get("cycles") or []
 
 
+def _is_stuck(run: Parts) -> bool:
+    """Whether a ClusterQueue uses more at the end than 63 bits hold, or a cohort something although nothing is held."""
+    decisions = run[Level.DECISIONS]
+    final = {} if isinstance(decisions, str) else decisions.get("final", {})
+    usage = final.get("usage", {})
+    is_left = bool(final.get("cohortUsage")) and not usage
+    return is_left or any(it in _STUCK for queue in usage.values() for it in _amounts(queue))
+
+
+def _amounts(of: dict[str, Any]) -> Iterator[str]:
+    return (amount for flavor in of.values() for amount in flavor.values())
+
+
 def _placed(run: Parts) -> Iterator[dict[str, Any]]:
     """Yield the pod sets that got places."""
     for cycle in _cycles(run):
         for it in (*cycle.get("admitted", ()), *cycle.get("assigned", ())):
             yield from (pods for pods in it["podSets"] if "topologyAssignment" in pods)
+
+
+def _with_no_pods(run: Parts) -> Iterator[tuple[int, str]]:
+    """Yield the admissions with a pod set of no pods: the cycle, and the workload."""
+    for cycle in _cycles(run):
+        for it in cycle.get("admitted", ()):
+            if any("count" not in pods for pods in it["podSets"]):
+                yield cycle["n"], it["key"]
 
 
 def _has_several(pods: dict[str, Any]) -> bool:
@@ -55,4 +82,9 @@ def _has_negative(pods: dict[str, Any]) -> bool:
 
 def _has_second_pass(run: Parts) -> bool:
     said = (it for each in run[Level.MESSAGES].values() for it in each)
-    return any("assigned" in it for it in _cycles(run)) or any(it.get("reason") == "SecondPassFailed" for it in said)
+    gone = (it for cycle in _cycles(run) for it in cycle.get("evicted", ()))
+    return (
+        any("assigned" in it for it in _cycles(run))
+        or any(it.get("reason") == "SecondPassFailed" for it in said)
+        or any(it.get("reason") == "NodeFailures" for it in gone)
+    )

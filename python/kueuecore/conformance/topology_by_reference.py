@@ -152,7 +152,9 @@ def _shape(given: Json) -> Shape:
     count = given["count"] if "count" in given else given.get("workerCount", given.get("sliceCount", 0)) * size
     level, slice_level = given.get("requestedLevelIdx", 0), given.get("sliceLevelIdx", 0)
     n_leaders = given.get("leaderCount", 0)
-    return Shape(count, n_leaders, level, slice_level, size, {}, False, False, needs_host=n_leaders > 0)
+    return Shape(
+        count, n_leaders, level, slice_level, size, {}, False, False, needs_host=n_leaders > 0, falls_back=True
+    )
 
 
 def _order(case: Json) -> Json:

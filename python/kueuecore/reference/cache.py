@@ -95,6 +95,17 @@ class Snapshot:
             self.charge_topology(info.cluster_queue, info.topology)
 
     @contextmanager
+    def without_usage(self, infos: Iterable[Info]) -> Iterator[None]:
+        """Take away what workloads use, within the context, whether they are here or not."""
+        gone = list(infos)
+        for info in gone:
+            self.usage.remove(self.nodes[info.cluster_queue], info.usage)
+        with self.without_topology(gone):
+            yield
+        for info in gone:
+            self.usage.add(self.nodes[info.cluster_queue], info.usage)
+
+    @contextmanager
     def without(self, infos: Iterable[Info]) -> Iterator[None]:
         """Remove workloads within the context, then add each back, which may alter saturated sums (rules/02 §1)."""
         gone = list(infos)

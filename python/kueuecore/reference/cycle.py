@@ -55,6 +55,7 @@ class Cycle:
         self.victims: dict[str, Info] = {}
         # Workloads that this cycle has evicted from failed nodes.
         self.evicted: set[str] = set()
+        self.has_waited = False
         self.snapshot: Snapshot = world.snapshot()
 
     def run(self) -> decision.Decision:
@@ -100,6 +101,13 @@ class Cycle:
             newest["metadata"] = {**newest["metadata"], "generation": info.workload["metadata"]["generation"]}
         return newest
 
+    def _as_seen(self, info: Info) -> Json:
+        """Return a victim to change and write, as the cycle saw it; only its end is kept (rules/04 §8 3)."""
+        victim, newest = self._owned(info), self.world.kind("Workload")[info.key]
+        if conditions.is_finished(newest):
+            victim["status"]["conditions"].append(conditions.copied(conditions.find(newest, "Finished")))
+        return victim
+
     def _number(self, workload: Json) -> None:
         """Set the generation to the stored one, as the scheduler never changes it."""
         stored = self.world.kind("Workload")[key(workload)]
@@ -123,6 +131,7 @@ class Cycle:
             raise NotImplementedError("a cycle that waits for pods, outside of a run")
         self.world.cache.leave_snapshot()
         self.wait()
+        self.has_waited = True
 
     def _nominate(self, entry: Entry) -> bool:
         """Find flavors and targets for a head by itself (rules/05 §6.1). Returns whether it is tried at all."""
@@ -204,13 +213,16 @@ class Cycle:
     @contextmanager
     def _without_victims(self, entry: Entry, targets: Iterable[Target] = ()) -> Iterator[None]:
         """Remove all victims so far, and these targets, within the context; victims in other trees only free nodes."""
-        nodes, gone = self.snapshot.nodes, self.victims | {target.info.key: target.info for target in targets}
+        nodes, own = self.snapshot.nodes, [target.info for target in targets]
         root = nodes[entry.info.cluster_queue].root
+        gone = self.victims | {info.key: info for info in own}
         # Kueue leaves their order open; it matters where sums saturate.
         infos = [info for _, info in sorted(gone.items())]
+        twice = [info for n, info in enumerate(own) if info.key in {each.key for each in own[:n]}]
+        again = [] if self.settings.has("TargetsLeaveOnce") else twice
         near = [info for info in infos if nodes[info.cluster_queue].root is root]
         far = [info for info in infos if nodes[info.cluster_queue].root is not root]
-        with self.snapshot.without(near), self.snapshot.without_topology(far):
+        with self.snapshot.without(near), self.snapshot.without_topology(far), self.snapshot.without_usage(again):
             yield
 
     def _reassign(self, entry: Entry, fits: Fits) -> Fits:
@@ -346,7 +358,8 @@ class Cycle:
 
     def _evict(self, info: Info, reason: str, message: str, preemptor: Info, preempted: str = "") -> None:
         """Ask a workload to stop (rules/04 §8 3)."""
-        victim = self._owned(info) if info.key in self.evicted else self.world.owned(info.key)
+        is_old = self.has_waited or info.key in self.evicted
+        victim = self._as_seen(info) if is_old else self.world.owned(info.key)
         self.decision.evictions = [each for each in self.decision.evictions if each.key != info.key]
         if preempted:
             conditions.put(victim, "Preempted", True, preempted, message, self.world.now, observed=False)
@@ -361,11 +374,11 @@ class Cycle:
         """Ask the targets to stop (rules/04 §8)."""
         nodes, preemptor, expected = self.snapshot.nodes, entry.info, self.world.expected
         for target in targets:
-            info = target.info
-            if not self._is_here(info):
+            info, newest = target.info, self.world.kind("Workload").get(target.info.key)
+            if newest is None or newest["metadata"]["uid"] != info.uid:
                 continue
-            # A workload evicted while the cycle waited for pods is not evicted again, unless this cycle evicted it.
-            is_out = conditions.is_true(self.world.kind("Workload")[info.key], "Evicted")
+            # What the cycle saw decides: a victim may have been evicted, or have ended, while it waited for pods.
+            is_out = conditions.is_true(newest, "Evicted") and not self.has_waited
             if info.is_evicted or (is_out and info.key not in self.evicted):
                 expected.discard(info.key)
             elif info.key not in expected:

@@ -65,7 +65,7 @@ class State:
         self.changes: list[tuple[Json | None, Json | None]] = []
         self.dirty: set[str] = set()
         self.events: list[Event] = []
-        self.second_passes = SecondPasses()
+        self.second_passes = SecondPasses(keeps_first=self.settings.has("SecondPassTimersStay"))
         self.node_checks: dict[str, int] = {}
         self.has_unseen_pods: Callable[[str, str], bool] = _has_none
 

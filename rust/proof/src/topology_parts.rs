@@ -119,18 +119,21 @@ pub(super) fn best_domains_balanced(case: &Case<'_>) -> Answer {
     Ok(Some(json!({"threshold": threshold, "domainsCount": n_domains})))
 }
 
-/// Kind `tas_balanced_placement`. The engine does not keep why there is none, which Kueue only logs.
+/// Kind `tas_balanced_placement`.
 pub(super) fn balanced_placement(case: &Case<'_>) -> Answer {
     let domains = Domains::read(case.input)?;
     let request = domains.request(case.input)?;
     let search = domains.search(case, &request, integer(case.input, "sliceCount")? * request.slice_size);
     let rows: Vec<Row> = domains.rows().collect();
     let shared = search.share_out(request.level, &rows, integer(case.input, "threshold")?);
-    Ok(shared.map(|(rows, levels)| {
-        let states = domains.ids(&rows).into_iter().zip(&rows);
-        let states: Map<String, Value> =
-            states.map(|(id, &row)| (id.to_owned(), state(&levels[request.level][row]))).collect();
-        json!({"domains": states, "reason": ""})
+    Ok(Some(match shared {
+        Ok((rows, levels)) => {
+            let states = domains.ids(&rows).into_iter().zip(&rows);
+            let states: Map<String, Value> =
+                states.map(|(id, &row)| (id.to_owned(), state(&levels[request.level][row]))).collect();
+            json!({"domains": states, "reason": ""})
+        }
+        Err(reason) => json!({"domains": {}, "reason": reason}),
     }))
 }
 

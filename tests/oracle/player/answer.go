@@ -181,25 +181,28 @@ func (c *cycle) note(r *run, it change) {
 		reason := apimeta.FindStatusCondition(it.new.Status.Conditions, kueue.WorkloadFinished).Reason
 		c.Finished = append(c.Finished, evicted{Key: key, Reason: reason})
 	}
+	before := apimeta.FindStatusCondition(it.old.Status.Conditions, kueue.WorkloadEvicted)
+	after := apimeta.FindStatusCondition(it.new.Status.Conditions, kueue.WorkloadEvicted)
+	was := before != nil && before.Status == metav1.ConditionTrue
+	evicts := after != nil && after.Status == metav1.ConditionTrue &&
+		!(was && before.Message == after.Message && before.LastTransitionTime.Equal(&after.LastTransitionTime))
 	switch {
+	case !had && has && isEvicted(it.new):
+		// No admission: the cycle had waited, and has written what it saw of a victim that had lost its quota since.
 	case !had && has:
 		entry := admission(it.new)
 		if at != c.T {
 			entry.T = &at
 		}
 		c.Admitted = append(c.Admitted, entry)
+	case evicts:
+		// It starts from the version before the cycle. If a second pass has assigned places, they are gone, not replaced.
 	case had && has && !equality.Semantic.DeepEqual(it.old.Status.Admission, it.new.Status.Admission):
 		entry := admission(it.new)
 		entry.ClusterQueue = ""
 		c.Assigned = append(c.Assigned, entry)
 	}
-	before := apimeta.FindStatusCondition(it.old.Status.Conditions, kueue.WorkloadEvicted)
-	after := apimeta.FindStatusCondition(it.new.Status.Conditions, kueue.WorkloadEvicted)
-	if after == nil || after.Status != metav1.ConditionTrue {
-		return
-	}
-	was := before != nil && before.Status == metav1.ConditionTrue
-	if was && before.Message == after.Message && before.LastTransitionTime.Equal(&after.LastTransitionTime) {
+	if !evicts {
 		return
 	}
 	if after.Reason != kueue.WorkloadEvictedByPreemption {

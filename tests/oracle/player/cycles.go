@@ -73,6 +73,7 @@ func (r *run) cycle() bool {
 		r.answer.StaleHeapCycles = append(r.answer.StaleHeapCycles, r.cycles)
 	}
 	found := &cycle{N: r.cycles, T: r.sinceStart(time.Now())}
+	r.sortSecondPasses()
 	r.recorder.take()
 	r.schedule(found)
 	if r.failed != nil {

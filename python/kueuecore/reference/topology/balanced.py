@@ -28,21 +28,23 @@ class Balance:
     domains: tuple[Domain, ...] = ()
 
 
-def choose(roots: Iterable[Domain], shape: Shape, order: Order) -> tuple[int, list[Domain]] | None:
-    """Return the level, and the domains with their shares; None if that is impossible (rules/08 §9.3)."""
+_NO_SET = "TAS Balanced Placement: Cannot find optimal domain set to fit the request"
+
+
+def choose(roots: Iterable[Domain], shape: Shape, order: Order) -> tuple[int, list[Domain]] | str:
+    """Return the level, and the domains with their shares; a reason if that fails, maybe empty (rules/08 §9.3)."""
     found = best(list(roots), shape, order)
-    domains: list[Domain] | None = list(found.domains)
+    domains = list(found.domains)
     depth = shape.level
     if not found.threshold:
-        return None
+        return ""
     if shape.level < shape.slice_level:
         chosen = optimal(found.domains, shape, order, by_entropy=True)
         if chosen is None:
-            return None
+            return _NO_SET
         domains, depth = [child for domain in chosen for child in domain.children], depth + 1
-    assert domains is not None, "a threshold comes with domains"
     given = share_out(domains, shape, order, found.threshold)
-    return None if isinstance(given, str) else (depth, given)
+    return given if isinstance(given, str) else (depth, given)
 
 
 def greedy(domains: Iterable[Domain], n_slices: int, leaders: int, order: Order) -> Greedy | None:
@@ -91,7 +93,7 @@ def _balance(domains: list[Domain], shape: Shape, order: Order, so_far: Balance)
     if first.last_with_leader is not None:
         threshold = min(threshold, first.last_with_leader.slices_with_leader)
     if first.last is not None:
-        threshold = min(threshold, first.last.slices)
+        threshold = min(threshold, first.last.slices if shape.falls_back else first.last.slices_with_leader)
     # With room for the leader on the last one, too.
     reserved = threshold
     if shape.leaders > 0 and first.last is not None:
@@ -99,6 +101,9 @@ def _balance(domains: list[Domain], shape: Shape, order: Order, so_far: Balance)
     if threshold < so_far.threshold:
         return None
     pruned = _pruned(domains, shape, threshold)
+    if not shape.falls_back:
+        after = greedy(pruned, shape.n_slices, shape.leaders, order)
+        return _better(threshold, 0 if after is None else after.n_domains, pruned, so_far)
     again = greedy(pruned, shape.n_slices, shape.leaders, order)
     if again is None and reserved < threshold:
         if reserved <= 0 or reserved < so_far.threshold:
@@ -107,13 +112,17 @@ def _balance(domains: list[Domain], shape: Shape, order: Order, so_far: Balance)
         again = greedy(pruned, shape.n_slices, shape.leaders, order)
     if again is None:
         return None
-    is_better = threshold > so_far.threshold or again.n_domains < so_far.n_domains
-    return Balance(threshold, again.n_domains, tuple(pruned)) if is_better else None
+    return _better(threshold, again.n_domains, pruned, so_far)
+
+
+def _better(threshold: int, n_domains: int, domains: Iterable[Domain], so_far: Balance) -> Balance | None:
+    is_better = threshold > so_far.threshold or n_domains < so_far.n_domains
+    return Balance(threshold, n_domains, tuple(domains)) if is_better else None
 
 
 def _pruned(domains: Iterable[Domain], shape: Shape, threshold: int) -> list[Domain]:
     """Copy domains, without those below the threshold. Slices within slices do not count here (rules/08 §9.2)."""
-    copies = [domain.copy() for domain in domains]
+    copies = [domain.copy() for domain in domains] if shape.falls_back else list(domains)
     for domain in copies:
         for child in domain.children:
             _prune(child, shape, threshold)
@@ -124,7 +133,7 @@ def _pruned(domains: Iterable[Domain], shape: Shape, threshold: int) -> list[Dom
 
 
 def _prune(domain: Domain, shape: Shape, threshold: int) -> None:
-    has_too_few = domain.slices < threshold
+    has_too_few = (domain.slices if shape.falls_back else domain.slices_with_leader) < threshold
     hosts_too_few = shape.leaders > 0 and domain.leaders > 0 and domain.slices_with_leader < threshold
     for each in domain.tree() if has_too_few or hosts_too_few else ():
         each.leaders = each.pods_with_leader = each.slices_with_leader = 0
@@ -170,7 +179,7 @@ def share_out(domains: Iterable[Domain], shape: Shape, order: Order, threshold: 
     """Give each domain the threshold, and the rest to the first (rules/08 §9.3). Returns the reason if that fails."""
     chosen = optimal(domains, shape, order, by_entropy=False)
     if chosen is None:
-        return "TAS Balanced Placement: Cannot find optimal domain set to fit the request"
+        return _NO_SET
     extra, leaders = shape.n_slices - len(chosen) * threshold, shape.leaders
     if extra < 0:
         return "TAS Balanced Placement: Not enough slices to meet the threshold"

@@ -86,6 +86,8 @@ class Shape:
     is_unconstrained: bool
     # Whether the leader takes room only where it has room.
     needs_host: bool
+    # Whether the ordinary placement takes over where a balanced one fails.
+    falls_back: bool
 
     @property
     def n_slices(self) -> int:

@@ -129,12 +129,14 @@ class _Look:
             if self.name not in _nodes_of(assignment) or assignment["name"] not in pod_sets:
                 continue
             tolerated = list(pod_sets[assignment["name"]]["template"]["spec"].get("tolerations") or ())
+            added: list[Json] = []
             for flavor in sorted(set((assignment.get("flavors") or {}).values())):
                 known = self.world.kind("ResourceFlavor").get(flavor)
-                tolerated += (known["spec"].get("tolerations") or ()) if known is not None else ()
+                added += (known["spec"].get("tolerations") or ()) if known is not None else ()
             for check in conditions.check_states(workload):
                 updates = [u for u in check.get("podSetUpdates") or () if u["name"] == assignment["name"]]
-                tolerated += [each for update in updates[:1] for each in update.get("tolerations") or ()]
+                added += [each for update in updates[:1] for each in update.get("tolerations") or ()]
+            tolerated += added if self.world.settings.has("TaintsMeetAllTolerations") else ()
             found.append([each for each in tolerated if each.get("operator") not in ("Lt", "Gt")])
         return found
 

@@ -83,6 +83,7 @@ def _shape(search: Search, worker: Ask, n_leaders: int) -> Shape:
         request.required is not None,
         request.is_unconstrained(is_implied=worker.is_implied),
         n_leaders > 0 and search.settings.has("LeadersNeedDomains"),
+        search.settings.has("BalanceFallsBack"),
     )
 
 
@@ -126,7 +127,10 @@ class _Placement:
         is_free = shape.is_required or shape.is_unconstrained
         found = None
         if self.search.settings.on("TASBalancedPlacement") and not is_free:
-            found = balanced.choose(self.roots, shape, self.order)
+            given = balanced.choose(self.roots, shape, self.order)
+            if isinstance(given, str) and given and not shape.falls_back:
+                raise NoPlaceError(given)
+            found = None if isinstance(given, str) else given
         depth, domains = self._choose(shape.level) if found is None else found
         domains = self._distribute(domains, shape.count, shape.leaders, shape.slice_size, in_slices=True)
         while depth < min(n_levels - 1, shape.slice_level) and found is None:

@@ -31,11 +31,15 @@ class SecondPasses:
     Each workload is kept as it was when it was added: later versions change nothing.
 
     Args:
+        keeps_first: Whether a workload that waits is not added again; else the timer counts that expires first.
+
+    Attributes:
         waiting: Waiting workloads by key, in order, with their time and the number of tries by then.
         ready: Heads of the next cycle, by key.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_first: bool) -> None:
+        self.keeps_first = keeps_first
         self.waiting: dict[str, tuple[int, Json, int]] = {}
         self.ready: dict[str, tuple[Json, int]] = {}
 
@@ -49,10 +53,12 @@ class SecondPasses:
         # A timer may have expired without a cycle since, as in a replica that does not lead.
         self.advance(now - 1)
         # An update to the version that is already ready is no news.
-        if name in self.waiting or (name in self.ready and self.ready[name][0] == workload):
+        if (self.keeps_first and name in self.waiting) or (name in self.ready and self.ready[name][0] == workload):
             return False
-        delay = min(times.SECOND * 2**n_tries, _LONGEST)
-        self.waiting[name] = now + delay, workload, n_tries + 1
+        time = now + min(times.SECOND * 2**n_tries, _LONGEST)
+        if name not in self.waiting or time < self.waiting[name][0]:
+            self.waiting.pop(name, None)
+            self.waiting[name] = time, workload, n_tries + 1
         return True
 
     def forget(self, name: str) -> None:

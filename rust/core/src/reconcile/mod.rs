@@ -51,7 +51,6 @@ impl State {
     /// One pass; returns whether it has written anything, so that another one is due.
     pub(crate) fn pass_over(&mut self, id: WorkloadId, now: Time, events: &mut Vec<Event>) -> bool {
         self.now = now;
-        self.settle_penalty_of_admitted(id);
         let mut workload = self.workloads.get(id).workload.clone();
         let mut pass = Pass::new(self, id, now);
         pass.run(&mut workload);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::WorkloadId;
 use crate::base::key::Key;
@@ -214,10 +215,11 @@ impl Look<'_> {
             });
             let checks = status.rare.admission_checks.iter();
             let updates = checks.filter_map(|check| check.updates.iter().find(|it| it.name == assigned.name));
-            let template = pod_set.template.spec.tolerations.iter();
-            let all = template
-                .chain(flavors.flat_map(|flavor| &flavor.tolerations))
-                .chain(updates.flat_map(|update| &update.tolerations));
+            let added = flavors
+                .flat_map(|flavor| &flavor.tolerations)
+                .chain(updates.flat_map(|update| &update.tolerations))
+                .filter(|_| self.state.config.changes.has(Change::TaintsMeetAllTolerations));
+            let all = pod_set.template.spec.tolerations.iter().chain(added);
             found.push(all.filter(|it| !matches!(&*it.operator, "Lt" | "Gt")).collect());
         }
         found

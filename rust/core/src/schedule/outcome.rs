@@ -240,6 +240,11 @@ impl State {
         now: Time,
         decision: &mut Decision,
     ) {
+        // The preemptor waits for a victim that the snapshot has as evicted, even if the victim's own pass has written
+        // its older copy since (rules/04 §8).
+        if self.came_evicted(target.workload) {
+            return;
+        }
         // A victim that is itself in a second pass is preempted in its newest state, not in that of its copy; an
         // eviction by that pass is replaced by the preemption.
         let by_its_pass = decision.evictions.iter().position(|it| it.workload == target.workload);

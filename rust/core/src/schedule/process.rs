@@ -11,7 +11,7 @@ use crate::objects::PreemptionPolicy;
 use crate::quota::tree::Cell;
 use crate::schedule::entry::Entry;
 use crate::schedule::round::{Cycle, Eviction, Fitting, Round};
-use crate::schedule::victims::Victims;
+use crate::schedule::victims::{Victims, leaves_again};
 use crate::state::State;
 use crate::state::sites::stands_on_unhealthy_node;
 use crate::state::verdicts::Verdict;
@@ -202,9 +202,11 @@ impl State {
             return true;
         }
         let mark = self.sites.mark();
-        let gone: BTreeSet<WorkloadId> =
-            cycle.victims.all().chain(entry.targets.iter().map(|target| target.workload)).collect();
-        self.leave_nodes(gone.into_iter());
+        let mut gone = BTreeSet::new();
+        let own = entry.targets.iter().map(|target| target.workload);
+        let leave: Vec<WorkloadId> =
+            cycle.victims.all().chain(own).filter(|&it| gone.insert(it) || leaves_again(self)).collect();
+        self.leave_nodes(leave.into_iter());
         let has_room = self.sites.have_room_for(&entry.stands);
         self.sites.rollback(mark);
         has_room

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::amount::Amount;
+use crate::base::changes::Change;
 use crate::base::ids::{FlavorResourceId, QueueId, WorkloadId};
 use crate::preempt::{remove_from_tree, remove_workload, restore};
 use crate::quota::forest::{Forest, TreeId};
@@ -73,6 +74,11 @@ impl Victims {
     }
 }
 
+/// Does a target that is listed twice leave twice (rules/04 §7)? So is a slice that an entry replaces and preempts.
+pub(crate) fn leaves_again(state: &State) -> bool {
+    !state.config.changes.has(Change::TargetsLeaveOnce)
+}
+
 impl VictimsOfTree {
     /// Evaluates a tree without their usage and that of other targets. `None`: a sum may have lost something.
     fn look_without<T>(
@@ -94,7 +100,8 @@ impl VictimsOfTree {
         let mark = tree.mark();
         let mut gone = BTreeSet::new();
         let is_here = |target: &&Target| !self.workloads.contains(&target.workload);
-        for target in targets.iter().filter(is_here).filter(|target| gone.insert(target.workload)) {
+        let leaves = |target: &&Target| gone.insert(target.workload) || leaves_again(state);
+        for target in targets.iter().filter(is_here).filter(leaves) {
             remove_workload(&world, tree, target.queue, target.workload);
         }
         let seen = look(state, tree);
@@ -141,7 +148,14 @@ impl State {
         };
         let world = self.world();
         let mark = tree.mark();
-        let removed = remove_from_tree(&world, &mut tree, id, &gone);
+        let mut removed = remove_from_tree(&world, &mut tree, id, &gone);
+        if leaves_again(self) {
+            let mut seen = victims.clone();
+            for target in targets.iter().filter(|target| !seen.insert(target.workload)) {
+                remove_workload(&world, &mut tree, target.queue, target.workload);
+                removed.push(*target);
+            }
+        }
         let seen = look(self, &mut tree);
         restore(&world, &mut tree, mark, &removed);
         self.forest.return_tree(id, tree);

@@ -7,13 +7,15 @@ mod stored;
 
 use crate::base::ids::WorkloadId;
 use crate::base::key::Key;
+use crate::objects::conditions::{FINISHED, find_true};
 use crate::objects::{Time, Workload};
 use crate::schedule::decision::Decision;
 use crate::schedule::round::{Cycle, Progress, Round};
 use crate::state::State;
 use crate::status::reservation::unset_quota_reservation;
-use crate::status::stage::is_finished;
+use crate::status::stage::{is_evicted, is_finished};
 use crate::status::{messages, reasons};
+use crate::workloads::before::Before;
 
 /// A cycle that waits.
 #[derive(Clone, Debug)]
@@ -80,16 +82,53 @@ impl State {
         seen.admit(*entry, *slice, round);
         let progress = seen.process_entries(round);
         self.spare_gone(&mut cycle);
+        let victims = self.bring_victims_back(&cycle);
         match progress {
             Progress::Done => {
                 let Waiting { mut round, .. } = *cycle;
                 self.write(&mut round.cycle, now);
+                self.settle_victims(victims);
                 self.requeue_entries(round, now)
             }
             Progress::Waits { entry, slice } => {
                 (cycle.entry, cycle.slice) = (entry, slice);
-                self.put_aside(cycle, waiting, now)
+                let decision = self.put_aside(cycle, waiting, now);
+                self.settle_victims(victims);
+                decision
             }
+        }
+    }
+
+    /// Gives victims the status back that the cycle saw, which Kueue writes whatever has happened to them since: only
+    /// their end and the pods that are done remain (rules/04 §8 3). Returns what they were before.
+    fn bring_victims_back(&mut self, Waiting { seen, round, .. }: &Waiting) -> Vec<(WorkloadId, Before)> {
+        let preempted = round.cycle.preemptions.iter().map(|(target, ..)| target.workload);
+        let preempted = preempted.filter(|id| !is_evicted(seen.as_it_was(*id)));
+        let mut victims = Vec::new();
+        for id in preempted.chain(round.cycle.migrations.iter().map(|(from, _)| *from)) {
+            let status = seen.as_it_was(id).status.clone();
+            let record = self.workloads.get(id);
+            if record.workload.status == status {
+                continue;
+            }
+            victims.push((id, record.before_status()));
+            self.workloads.transition(id, |it| {
+                let newest = std::mem::replace(&mut it.status, status);
+                if it.status.rare.reclaimable_pods != newest.rare.reclaimable_pods {
+                    it.status.rare.reclaimable_pods.clone_from(&newest.rare.reclaimable_pods);
+                }
+                if let Some(finished) = find_true(&newest.conditions, FINISHED) {
+                    it.status.conditions.set(finished.clone());
+                }
+            });
+        }
+        victims
+    }
+
+    /// Those that had lost their quota hold it again, until their jobs have stopped.
+    fn settle_victims(&mut self, victims: Vec<(WorkloadId, Before)>) {
+        for (id, before) in victims {
+            self.settle_status_change(id, &before);
         }
     }
 
@@ -116,11 +155,14 @@ impl State {
         decision
     }
 
-    /// Is this the workload that the cycle saw, and may it still be admitted or preempted?
+    /// Is this the workload that the cycle saw, and may it still be admitted?
     fn is_same(&self, seen: &State, id: WorkloadId) -> bool {
-        self.workloads
-            .find_by_id(id)
-            .is_some_and(|record| record.key().is_copy(seen.workloads.get(id).key()) && !is_finished(&record.workload))
+        self.is_there(seen, id) && !is_finished(&self.workloads.get(id).workload)
+    }
+
+    /// Is this the workload that the cycle saw?
+    fn is_there(&self, seen: &State, id: WorkloadId) -> bool {
+        self.workloads.find_by_id(id).is_some_and(|record| record.key().is_copy(seen.workloads.get(id).key()))
     }
 
     /// Entries deleted in the meantime are not admitted.
@@ -138,8 +180,9 @@ impl State {
         let is_same = |id: WorkloadId| self.is_same(seen, id);
         let cycle = &mut round.cycle;
         cycle.replaced.retain(|(old, new)| is_same(*old) && is_same(*new));
-        cycle.preemptions.retain(|(target, preemptor, _)| is_same(target.workload) && is_same(*preemptor));
-        cycle.migrations.retain(|(from, to)| is_same(*from) && is_same(*to));
+        let is_there = |id: WorkloadId| self.is_there(seen, id);
+        cycle.preemptions.retain(|(target, preemptor, _)| is_there(target.workload) && is_same(*preemptor));
+        cycle.migrations.retain(|(from, to)| is_there(*from) && is_same(*to));
     }
 }
 

@@ -268,7 +268,11 @@ impl State {
         let name = object.meta.name.clone();
         let id = self.queue(&name);
         let is_new = self.queues[id].object.is_none();
-        let changed = self.queues[id].object.as_deref().is_none_or(|old| !same_spec(old, &object));
+        let old = self.queues[id].object.as_deref();
+        let changed = old.is_none_or(|old| !same_spec(old, &object));
+        let concerns_workloads = old.is_none_or(|old| {
+            (old.stop_policy, &old.admission_checks) != (object.stop_policy, &object.admission_checks)
+        });
         self.queues[id].pending.strategy = object.queueing_strategy;
         if is_new {
             // Kueue does not update this later.
@@ -294,7 +298,8 @@ impl State {
                 self.queue_workloads_of(queue);
             }
         }
-        if is_new || changed || self.queues[id].terminating != was_terminating {
+        // No other edit has Kueue reconcile the Workloads.
+        if concerns_workloads || self.queues[id].terminating != was_terminating {
             self.touch_cluster_queue(id);
         }
         if is_new || changed {
@@ -329,6 +334,9 @@ impl State {
         let id = self.local_queue(&object.meta.namespace, &object.meta.name);
         let old = self.local_queues[id].object.clone();
         let changed = old.as_deref().is_none_or(|old| !same_local_queue(old, &object));
+        // Kueue looks at its workloads again for this alone: those with quota stay if it moves to a stopped ClusterQueue.
+        let concerns_workloads =
+            object.meta.deleting || old.as_ref().is_none_or(|it| it.stop_policy != object.stop_policy);
         let queue = self.queue(&object.cluster_queue);
         if let Some(old) = &old {
             let leaves = old.cluster_queue != object.cluster_queue;
@@ -354,9 +362,10 @@ impl State {
             self.open_account(id, self.now);
         }
         if changed {
-            // An update of the status alone affects no workload.
-            self.touch_local_queue(id);
             self.changed_queues.touch_local_queue(id);
+        }
+        if changed && concerns_workloads {
+            self.touch_local_queue(id);
         }
         if runs && !ran {
             self.queue_workloads_of(id);

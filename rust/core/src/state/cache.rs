@@ -270,7 +270,6 @@ impl State {
             self.changed_queues.touch_queue(id);
         }
         if is_active != was_active {
-            self.touch_cluster_queue(id);
             self.touch_statuses_of(id);
         }
         is_active && !was_active
@@ -370,9 +369,11 @@ impl State {
     }
 
     /// Cycles see their own writes as updates: a workload with quota is removed and added again, which counts as a
-    /// generation (rules/02 §4.1).
+    /// generation (rules/02 §4.1). Penalties are settled before any victim of the cycle gives its quota back (rules/09
+    /// §1.3).
     pub(crate) fn deliver_writes(&mut self) {
         for workload in std::mem::take(&mut self.undelivered) {
+            self.settle_penalty_of_admitted(workload);
             if let Some(node) = self.workloads.get(workload).cached_in().and_then(|queue| self.queues[queue].node) {
                 self.forest.bump_generation(node);
             }

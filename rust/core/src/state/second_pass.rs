@@ -1,9 +1,10 @@
 //! Workloads with quota that go through another cycle: for a delayed placement, or to replace a failed host (rules/08
 //! §11.10).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::base::changes::Change;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::objects::{Time, Workload};
 use crate::pods::totals::Totals;
@@ -13,6 +14,7 @@ use crate::state::sites::stands_on_unhealthy_node;
 use crate::status::checks::has_all_checks_ready;
 use crate::status::reservation::has_topology_pending;
 use crate::status::stage::{has_quota_reservation, is_admitted, is_evicted, is_finished, is_on_hold};
+use crate::workloads::{Record, Spec};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const LONGEST_WAIT_NS: i64 = 30 * SECOND_NS;
@@ -24,6 +26,8 @@ pub(crate) struct SecondPass {
     pub id: WorkloadId,
     /// The copy.
     pub copy: Workload,
+    /// Its pod sets.
+    pub spec: Arc<Spec>,
     /// How many passes it has had.
     pub iteration: u32,
 }
@@ -32,6 +36,7 @@ pub(crate) struct SecondPass {
 #[derive(Clone, Debug)]
 struct SetAside {
     workload: Workload,
+    spec: Arc<Spec>,
     totals: Arc<[Totals]>,
 }
 
@@ -45,17 +50,19 @@ pub(crate) struct SecondPasses {
     listed: BTreeMap<WorkloadId, (Time, u64)>,
     ready: BTreeMap<WorkloadId, SecondPass>,
     /// The copies that are in the current cycle.
-    in_cycle: BTreeMap<WorkloadId, Workload>,
+    in_cycle: BTreeMap<WorkloadId, SecondPass>,
     /// The current state of workloads whose older copies are in a cycle.
     set_aside: BTreeMap<WorkloadId, SetAside>,
+    /// Those of them that had been evicted before the cycle.
+    evicted: BTreeSet<WorkloadId>,
 }
 
-stored!(struct SecondPass { id, copy, iteration });
+stored!(struct SecondPass { id, copy, spec, iteration });
 
 /// Between cycles, no copy is in a cycle.
 impl Stored for SecondPasses {
     fn write_to(&self, out: &mut Writer<'_>) {
-        let Self { timers, n_timers, listed: _, ready, in_cycle: _, set_aside: _ } = self;
+        let Self { timers, n_timers, listed: _, ready, in_cycle: _, set_aside: _, evicted: _ } = self;
         timers.write_to(out);
         n_timers.write_to(out);
         ready.write_to(out);
@@ -81,6 +88,11 @@ impl SecondPasses {
         self.timers.first_key_value().map(|it| it.0.0)
     }
 
+    /// The forms of the pod sets of the copies.
+    pub fn forms(&self) -> impl Iterator<Item = u32> {
+        self.timers.values().chain(self.ready.values()).map(|pass| pass.spec.form)
+    }
+
     /// The second pass is no longer needed.
     pub fn call_off(&mut self, id: WorkloadId) {
         self.ready.remove(&id);
@@ -101,72 +113,105 @@ impl SecondPasses {
 
 impl State {
     /// Lists a workload for a second pass, if it needs one and is not listed; returns whether it is listed now. One
-    /// that is already ready is listed again, with its current state. `iteration`: how many passes it has had.
+    /// that is already ready is listed again, with its current state. `iteration`: how many passes it has had. Without
+    /// the change, one that is listed is listed again if it is due earlier then.
     pub(crate) fn list_for_second_pass(&mut self, id: WorkloadId, iteration: u32) -> bool {
-        let copy = if iteration > 0 { self.as_it_came(id) } else { &self.workloads.get(id).workload };
+        let (copy, spec) = match self.second_passes.in_cycle.get(&id).filter(|_| iteration > 0) {
+            Some(pass) => (&pass.copy, &pass.spec),
+            None => (&self.workloads.get(id).workload, &self.workloads.get(id).spec),
+        };
         if !needs_second_pass(copy) {
             if iteration > 0 {
                 self.second_passes.call_off(id);
             }
             return false;
         }
-        let (copy, passes) = (copy.clone(), &mut self.second_passes);
+        let (copy, spec, passes) = (copy.clone(), Arc::clone(spec), &mut self.second_passes);
         // The timer has expired even if no cycle has run since, as in a replica that is not the leader.
         passes.ripen(Time(self.now.0.saturating_sub(1)));
+        let listed = passes.listed.get(&id).copied();
+        let keeps_first = self.config.changes.has(Change::SecondPassTimersStay);
         // It is already ready in this very state.
-        if passes.listed.contains_key(&id) || passes.ready.get(&id).is_some_and(|pass| pass.copy == copy) {
+        let is_same = |pass: &SecondPass| pass.copy == copy && pass.spec.adjusted == spec.adjusted;
+        if (keeps_first && listed.is_some()) || passes.ready.get(&id).is_some_and(is_same) {
             return false;
         }
         let iteration = iteration + 1;
         let wait = SECOND_NS.checked_shl(iteration - 1).filter(|_| iteration < 6).unwrap_or(LONGEST_WAIT_NS);
-        passes.n_timers += 1;
         let due = Time(self.now.0.saturating_add(wait.min(LONGEST_WAIT_NS)));
+        if let Some(first) = listed {
+            if first.0 <= due {
+                return true;
+            }
+            passes.timers.remove(&first);
+        }
+        passes.n_timers += 1;
         passes.listed.insert(id, (due, passes.n_timers));
-        passes.timers.insert((due, passes.n_timers), SecondPass { id, copy, iteration });
+        passes.timers.insert((due, passes.n_timers), SecondPass { id, copy, spec, iteration });
         true
     }
 
     /// Takes those that are ready, as they were when listed, with the number of their passes.
     pub(crate) fn take_second_passes(&mut self) -> Vec<(QueueId, WorkloadId, u32)> {
         let mut passes = Vec::new();
-        for SecondPass { id, copy, iteration } in std::mem::take(&mut self.second_passes.ready).into_values() {
-            let Some(admission) = &copy.status.admission else { continue };
+        for (id, pass) in std::mem::take(&mut self.second_passes.ready) {
+            let Some(admission) = &pass.copy.status.admission else { continue };
             let queue = self.names.queue(admission.cluster_queue.as_str());
-            self.second_passes.in_cycle.insert(id, copy.clone());
-            if self.workloads.get(id).workload != copy {
-                let workload = self.workloads.transition(id, |it| std::mem::replace(it, copy));
-                let now = SetAside { workload, totals: Arc::clone(&self.workloads.get(id).totals) };
+            let record = self.workloads.get(id);
+            if record.workload != pass.copy || !Arc::ptr_eq(&record.spec, &pass.spec) {
+                let workload = self.workloads.transition(id, |it| std::mem::replace(it, pass.copy.clone()));
+                if is_evicted(&workload) {
+                    self.second_passes.evicted.insert(id);
+                }
+                let record = self.workloads.get_mut(id);
+                let spec = std::mem::replace(&mut record.spec, Arc::clone(&pass.spec));
+                let now = SetAside { workload, spec, totals: Arc::clone(&record.totals) };
                 self.second_passes.set_aside.insert(id, now);
                 // Pods that have finished since count again.
                 self.workloads.get_mut(id).totals = self.reserved_totals(id);
             }
-            passes.push((queue, id, iteration));
+            passes.push((queue, id, pass.iteration));
+            self.second_passes.in_cycle.insert(id, pass);
         }
         // By name, since Kueue's order is not defined.
         passes.sort_by(|a, b| self.workloads.get(a.1).key().cmp(self.workloads.get(b.1).key()));
         passes
     }
 
+    /// Was a workload evicted when the cycle began? Its own pass may have undone that since.
+    pub(crate) fn came_evicted(&self, id: WorkloadId) -> bool {
+        self.second_passes.evicted.contains(&id)
+    }
+
     /// A workload in its cycle: as it was when listed, whatever has changed since.
     pub(crate) fn as_it_came(&self, id: WorkloadId) -> &Workload {
-        self.second_passes.in_cycle.get(&id).unwrap_or(&self.workloads.get(id).workload)
+        self.second_passes.in_cycle.get(&id).map_or(&self.workloads.get(id).workload, |pass| &pass.copy)
+    }
+
+    /// A workload as it was when the cycle began, even if it came as an older copy.
+    pub(crate) fn as_it_was(&self, id: WorkloadId) -> &Workload {
+        self.second_passes.set_aside.get(&id).map_or(&self.workloads.get(id).workload, |aside| &aside.workload)
     }
 
     /// Before the cycle writes to a workload, replaces it by its older copy, if it came as one. Returns its current
     /// state then.
     pub(crate) fn overwrite_with_copy(&mut self, id: WorkloadId) -> Option<Workload> {
-        let copy = self.second_passes.in_cycle.get(&id)?.clone();
+        let copy = self.second_passes.in_cycle.get(&id)?.copy.clone();
         let seen = self.workloads.transition(id, |it| std::mem::replace(it, copy));
-        let Some(SetAside { workload, totals }) = self.second_passes.set_aside.remove(&id) else { return Some(seen) };
-        self.workloads.get_mut(id).totals = totals;
+        let Some(SetAside { workload, spec, totals }) = self.second_passes.set_aside.remove(&id) else {
+            return Some(seen);
+        };
+        let record = self.workloads.get_mut(id);
+        (record.spec, record.totals) = (spec, totals);
         Some(workload)
     }
 
     /// The cycle writes to the current state of a workload, even if it came as an older copy.
     pub(crate) fn show_newest(&mut self, id: WorkloadId) {
-        if let Some(SetAside { workload, totals }) = self.second_passes.set_aside.remove(&id) {
+        if let Some(SetAside { workload, spec, totals }) = self.second_passes.set_aside.remove(&id) {
             self.workloads.transition(id, |it| *it = workload);
-            self.workloads.get_mut(id).totals = totals;
+            let record = self.workloads.get_mut(id);
+            (record.spec, record.totals) = (spec, totals);
         }
     }
 
@@ -184,6 +229,7 @@ impl State {
     /// Restores the current state of workloads that the cycle has not written to.
     pub(crate) fn put_copies_away(&mut self) {
         self.second_passes.in_cycle.clear();
+        self.second_passes.evicted.clear();
         while let Some((&id, _)) = self.second_passes.set_aside.first_key_value() {
             self.show_newest(id);
         }
@@ -191,10 +237,11 @@ impl State {
 
     /// Makes a second pass due at once.
     pub fn ready_for_second_pass(&mut self, id: WorkloadId) {
-        let copy = self.workloads.get(id).workload.clone();
-        if needs_second_pass(&copy) {
+        let Record { workload, spec, .. } = self.workloads.get(id);
+        if needs_second_pass(workload) {
+            let (copy, spec) = (workload.clone(), Arc::clone(spec));
             self.second_passes.call_off(id);
-            self.second_passes.ready.insert(id, SecondPass { id, copy, iteration: 1 });
+            self.second_passes.ready.insert(id, SecondPass { id, copy, spec, iteration: 1 });
         }
     }
 

@@ -28,13 +28,31 @@ pub struct Candidate {
     n_domains: usize,
 }
 
+/// Why pods are not balanced.
+pub struct Unbalanced {
+    /// What failed; empty: there is nothing to balance.
+    pub reason: &'static str,
+    /// What fits, as the attempt left it.
+    pub levels: Levels,
+}
+
+const NO_SET: &str = "TAS Balanced Placement: Cannot find optimal domain set to fit the request";
+const TOO_FEW_SLICES: &str = "TAS Balanced Placement: Not enough slices to meet the threshold";
+const NOT_ALL: &str = "TAS Balanced Placement: Not all slices or leaders could be placed";
+
+/// Is a balance that fails replaced by the ordinary placement (rules/08 §9 rule 5)?
+pub fn falls_back(tree: &Tree) -> bool {
+    tree.changes.has(Change::BalanceFallsBack)
+}
+
 impl Search<'_> {
     /// Places pods evenly, if possible.
-    pub fn balance(&self) -> Option<Placed> {
+    pub fn balance(&self) -> Result<Placed, Unbalanced> {
         let mut levels = self.levels.clone();
-        let best = self.best_candidate(&mut levels)?;
+        let Some(best) = self.best_candidate(&mut levels) else { return Err(Unbalanced { reason: "", levels }) };
         self.prune(&mut levels, &best.rows, best.threshold);
-        Search { levels: &levels, ..*self }.place_in_balance(&best)
+        let placed = Search { levels: &levels, ..*self }.place_in_balance(&best);
+        placed.map_err(|reason| Unbalanced { reason, levels })
     }
 
     /// Where greedy filling would end (§9.1).
@@ -69,7 +87,7 @@ impl Search<'_> {
     /// The set whose smallest domain holds the most slices (§9.2). `levels`: a copy of the counts, on which candidates
     /// are tried; restored at the end.
     pub fn best_candidate(&self, levels: &mut Levels) -> Option<Candidate> {
-        let level = self.request.level;
+        let (level, falls_back) = (self.request.level, falls_back(self.tree));
         let sets: Vec<Vec<Row>> = match level.checked_sub(1) {
             None => vec![(0..self.tree.n_domains(0)).collect()],
             Some(above) => {
@@ -89,8 +107,9 @@ impl Search<'_> {
             let Some(even) = self.n_slices().checked_div(greedy.n_domains as i64) else { continue };
             let counts = |row| self.counts(base_level, row);
             let with_leader = greedy.last_with_leader.map(|row| counts(row).slices_with_leader);
-            let threshold =
-                [with_leader, greedy.last.map(|row| counts(row).slices)].into_iter().flatten().fold(even, i64::min);
+            let last =
+                greedy.last.map(|row| if falls_back { counts(row).slices } else { counts(row).slices_with_leader });
+            let threshold = [with_leader, last].into_iter().flatten().fold(even, i64::min);
             let lower = greedy
                 .last
                 .filter(|_| self.n_leaders > 0)
@@ -101,6 +120,14 @@ impl Search<'_> {
             let mut tried = |threshold| {
                 self.prune(levels, &rows, threshold);
                 let greedy = Search { levels: &*levels, ..*self }.greedy(level, &rows);
+                if !falls_back {
+                    // Not tried on a copy, and what does not fit any more counts as the fewest domains.
+                    return Some(Candidate {
+                        rows: rows.clone(),
+                        threshold,
+                        n_domains: greedy.map_or(0, |it| it.n_domains),
+                    });
+                }
                 self.restore(levels, &rows);
                 Some(Candidate { rows: rows.clone(), threshold, n_domains: greedy?.n_domains })
             };
@@ -151,25 +178,25 @@ impl Search<'_> {
         }
     }
 
-    fn place_in_balance(&self, candidate: &Candidate) -> Option<Placed> {
+    fn place_in_balance(&self, candidate: &Candidate) -> Result<Placed, &'static str> {
         let (mut level, mut rows) = (self.request.level, candidate.rows.clone());
         if level < self.request.slice_level {
-            rows = self.optimal(level, &rows, true)?;
+            rows = self.optimal(level, &rows, true).ok_or(NO_SET)?;
             rows = rows.iter().flat_map(|&row| self.tree.children(level, row)).collect();
             level += 1;
         }
         let (rows, levels) = self.share_out(level, &rows, candidate.threshold)?;
         let search = Search { levels: &levels, ..*self };
-        search.descend(Chosen { level, rows }, true)
+        search.descend(Chosen { level, rows }, true).ok_or(NOT_ALL)
     }
 
     /// Gives the threshold to each of the domains that leave the least over, and the rest to the first of them (§9.3).
     /// Returns them in filling order, and the counts with each one's share.
-    pub fn share_out(&self, level: usize, rows: &[Row], threshold: i64) -> Option<(Vec<Row>, Levels)> {
-        let mut rows = self.optimal(level, rows, false)?;
+    pub fn share_out(&self, level: usize, rows: &[Row], threshold: i64) -> Result<(Vec<Row>, Levels), &'static str> {
+        let mut rows = self.optimal(level, rows, false).ok_or(NO_SET)?;
         let mut extra = self.n_slices() - rows.len() as i64 * threshold;
         if extra < 0 {
-            return None;
+            return Err(TOO_FEW_SLICES);
         }
         self.sort_with_leader(level, &mut rows, self.algorithm);
         let mut levels = self.levels.clone();
@@ -189,9 +216,9 @@ impl Search<'_> {
                 Counts { pods, slices, pods_with_leader, slices_with_leader: slices, leaders, score: counts.score };
         }
         if extra > 0 || n_leaders > 0 {
-            return None;
+            return Err(NOT_ALL);
         }
-        Some((rows, levels))
+        Ok((rows, levels))
     }
 
     /// The domains that hold everything with the least left over, as few as greedy filling uses (§9.4).
@@ -250,7 +277,8 @@ impl Search<'_> {
 /// A domain below the threshold counts as empty, and so does everything below it.
 fn prune(tree: &Tree, levels: &mut Levels, (level, row): (usize, Row), threshold: i64, needs_leader: bool) {
     let it = levels[level][row];
-    let clear: fn(&mut Counts) = if it.slices < threshold {
+    let slices = if falls_back(tree) { it.slices } else { it.slices_with_leader };
+    let clear: fn(&mut Counts) = if slices < threshold {
         |counts| *counts = Counts { score: counts.score, ..Counts::default() }
     } else if needs_leader && it.leaders > 0 && it.slices_with_leader < threshold {
         |counts| *counts = Counts { leaders: 0, pods_with_leader: 0, slices_with_leader: 0, ..*counts }

@@ -173,12 +173,17 @@ impl<'a> Ground<'a> {
         seen.tables.look(tree, kind, (&besides, within), |table| {
             let Table { kind: Kind { request, .. }, levels, .. } = table;
             let search = Search::new(tree, (request, levels), (n_pods, i64::from(leader.is_some())), gates);
-            if gates.enabled(Gate::TASBalancedPlacement)
-                && balanced::is_wanted(request)
-                && let Some(placed) = search.balance()
-            {
-                return Ok(placed);
+            let balance = gates.enabled(Gate::TASBalancedPlacement) && balanced::is_wanted(request);
+            let tried = match balance.then(|| search.balance()) {
+                Some(Ok(placed)) => return Ok(placed),
+                Some(Err(tried)) if !balanced::falls_back(tree) => Some(tried),
+                _ => None,
+            };
+            if let Some(tried) = tried.as_ref().filter(|tried| !tried.reason.is_empty()) {
+                return Err(tried.reason.to_owned());
             }
+            let levels = tried.as_ref().map_or(levels, |tried| &tried.levels);
+            let search = Search { levels, ..search };
             let lacks =
                 |lack| failure::message(self.topology, tree, request, levels, &table.refusals(), (&lack, n_pods));
             let chosen = search.choose().map_err(lacks)?;

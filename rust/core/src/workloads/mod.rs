@@ -313,10 +313,10 @@ impl Workloads {
         self.specs.len() + self.forms.len() + self.shapes.len() + self.plans.len()
     }
 
-    /// Drops specs, forms and shapes that no workload has and `shapes` does not list.
-    pub(crate) fn sweep(&mut self, shapes: impl Iterator<Item = ShapeId>) {
+    /// Drops specs, forms and shapes that no workload has and neither `shapes` nor `forms` lists.
+    pub(crate) fn sweep(&mut self, shapes: impl Iterator<Item = ShapeId>, forms: impl Iterator<Item = u32>) {
         let mut used_shapes: BTreeSet<ShapeId> = shapes.collect();
-        let mut used_forms = BTreeSet::new();
+        let mut used_forms: BTreeSet<u32> = forms.collect();
         let note = |record: &Record| {
             used_shapes.extend(record.row.shape);
             used_shapes.extend(record.resume.as_ref().and_then(|resume| resume.shape));

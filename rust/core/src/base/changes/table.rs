@@ -84,6 +84,8 @@ changes! {
         "A flavor that does not fit is reported with every resource that does not; before, with one of them";
     FitBeatsNoCandidates: [13616], [(18, 5), (19, 1), (20, DEVEL)], "rules/03 §2.1", Recorded,
         "With PreemptionOverBorrowing, a flavor that fits beats one without preemption candidates; before, the other way round";
+    TargetsLeaveOnce: [14269], [(18, 5), (19, 1), (20, DEVEL)], "rules/04 §7", Recorded,
+        "Elastic jobs: a slice that its replacement also preempts makes room once; before, twice";
     AdmissionsAreSettled: [10156], [(16, 6), (17, 1), (18, 0)], "rules/09 §1.3", Recorded,
         "Usage-based fair sharing: the penalty of a workload becomes usage when it is admitted; before, it stayed as long as its LocalQueue";
     WeightOfZeroGoesLast: [13481], [(18, 5), (19, 1), (20, DEVEL)], "rules/09 §1.2", Recorded,
@@ -118,6 +120,10 @@ changes! {
         "The values of flavorFungibility.preference do what they say; before, each did what the other does";
     FreedNodesRetryWorkloads: [13772], [(18, 5), (19, 1), (20, DEVEL)], "rules/08 §4", Recorded,
         "Topology: a pod outside Kueue that ends or leaves its node has workloads retried; before, they waited for another event";
+    TaintsMeetAllTolerations: [11185], [(16, 8), (17, 3), (18, 0)], "rules/08 §13.2", Recorded,
+        "Topology: a taint repels running pods unless their template, their flavors or their admission checks tolerate it; before, unless their template does";
+    SecondPassTimersStay: [13745], [(18, 5), (19, 1), (20, DEVEL)], "rules/08 §11", Recorded,
+        "Topology: an update of a workload that waits for a second pass changes nothing; before, it came a second after the update, if that was sooner than its backoff";
     MovedPodsCount: [14572], [(18, 6), (19, 2), (20, DEVEL)], "rules/08 §11", Read,
         "Topology: pods that a second pass moves to another domain take room there for the rest of the cycle; before, they took none";
     LayersNeedNoGate: [12290], [(19, 0)], "rules/08 §2", Recorded,
@@ -136,6 +142,8 @@ changes! {
         "Topology: with gate ElasticJobsViaWorkloadSlicesWithTAS, only elastic workloads cannot have a required or preferred level; before, none could";
     LeadersNeedDomains: [10783], [(16, 7), (17, 2), (18, 0)], "rules/08 §5", Recorded,
         "Topology: room beside a leader counts only in domains that have room for the leader; before, in all";
+    BalanceFallsBack: [11136, 10948], [(18, 0)], "rules/08 §9", Recorded,
+        "Topology: balanced placement leaves out sets of domains that are too small once pruned, and falls back to the ordinary one; before, the placement failed, and room next to a leader counted in every domain";
     GroupGivesItsFlavor: [12562], [(18, 5), (19, 1), (20, DEVEL)], "rules/03 §3", Read,
         "Topology: a pod set without requests takes the flavor of its group; before, it got none, and its placement failed";
     ShapesFailByFit: [11097], [(18, 0)], "rules/05 §4", Read,

@@ -58,6 +58,7 @@ impl Simulation {
     pub(super) fn decide(&mut self, engine: &mut Engine) -> Option<Then> {
         let mut underway = self.underway.take()?;
         let is_first = underway.parked_before.is_none();
+        let parked_since = if is_first { BTreeSet::new() } else { parked(engine) };
         let decision = engine.decide(self.clock);
         if self.options.keeps_messages {
             let now = self.clock;
@@ -69,6 +70,12 @@ impl Simulation {
         if is_first {
             underway.decision = decision;
         } else {
+            if decision.waits_for_pods.is_none() {
+                // Those that were parked meanwhile hold quota again.
+                let back = decision.preemptions.iter().map(|it| &it.key).filter(|key| parked_since.contains(*key));
+                underway.parked.extend(back.cloned());
+            }
+            self.expect_evictions(engine, &decision);
             underway.decision.go_on(decision);
         }
         if underway.decision.waits_for_pods.is_none() {
@@ -108,7 +115,9 @@ impl Simulation {
         underway.n_parked = kept.clone().count() + decision.parked.iter().map(Parked::len).sum::<usize>();
         if let Some(before) = &underway.parked_before {
             // Others may have lost their quota while it waited.
-            underway.parked.extend(parked(engine).difference(before).cloned());
+            let mut all = parked(engine);
+            all.extend(std::mem::take(&mut underway.parked));
+            underway.parked.extend(all.difference(before).cloned());
             underway.n_parked = underway.parked.len();
         } else if self.options.keeps_messages {
             underway.parked.extend(kept.chain(decision.parked_keys()).cloned());

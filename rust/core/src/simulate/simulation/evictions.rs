@@ -6,8 +6,10 @@ use super::Simulation;
 use crate::base::ids::{Id, WorkloadId};
 use crate::engine::Engine;
 use crate::objects::{EvictionCount, Workload};
+use crate::schedule::decision::Decision;
 use crate::simulate::record::Log;
 use crate::simulate::usage::NONE;
+use crate::status::reasons;
 
 impl Simulation {
     /// Evictions before the run, or before the workload joined it, are not part of the run.
@@ -15,6 +17,16 @@ impl Simulation {
         let evictions = &workload.status.rare.evictions;
         if !evictions.is_empty() {
             self.evictions.insert(id.0, evictions.iter().map(|it| it.count).collect());
+        }
+    }
+
+    /// A cycle that has waited may have written an older copy of its victims, without their evictions since.
+    pub(super) fn expect_evictions(&mut self, engine: &Engine, decision: &Decision) {
+        for preempted in &decision.preemptions {
+            let status = &engine.state.workloads.get(preempted.workload).workload.status;
+            let is_new = |it: &EvictionCount| matches!(&*it.reason, reasons::PREEMPTED | reasons::FLAVOR_MIGRATION);
+            let counts = status.rare.evictions.iter().map(|it| it.count - i32::from(is_new(it))).collect();
+            self.evictions.insert(preempted.workload.0, counts);
         }
     }
 

@@ -92,10 +92,10 @@ impl State {
         if self.has_waiting_cycle || !self.workloads.is_worth_a_sweep() {
             return;
         }
-        let State { workloads, queues, agenda, unconfirmed, .. } = self;
+        let State { workloads, queues, agenda, unconfirmed, second_passes, .. } = self;
         let marked = queues.iter().flat_map(|queue| queue.pending.shapes()).chain(agenda.parked_shapes());
         let resumed = unconfirmed.values().filter_map(|before| before.resume.as_ref()?.shape);
-        workloads.sweep(marked.chain(resumed));
+        workloads.sweep(marked.chain(resumed), second_passes.forms());
     }
 
     /// Totals and shape of a pending workload (rules/01 §7.3, rules/05 §4).
