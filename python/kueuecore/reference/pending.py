@@ -91,6 +91,10 @@ class PendingQueue:
         """Remove and return the head, which is inflight from now on (rules/05 §2.2)."""
         self.n_pops += 1
         self.inflight = None
+        return self.pop_more()
+
+    def pop_more(self) -> Info | None:
+        """Do so once more in the same cycle, for which a flush stays recent (rules/05 §6.3)."""
         head = min(self.active.values(), key=self.order, default=None)
         if head is not None:
             del self.active[head.key]
@@ -112,6 +116,10 @@ class PendingQueue:
         key, best_effort = info.key, self.strategy == "BestEffortFIFO"
         if reason in _PREEMPTS:
             self.preemptor = Preemptor(key, info.last_generation, best_effort)
+        elif self.preemptor is not None and self.preemptor.key == key:
+            # rules/05 §5: until 0.20.0, only what left the queue lost its place in front.
+            if self.settings.has("OtherResultsEndStickiness"):
+                self.preemptor = None
         if self.inflight == key:
             self.inflight = None
         if self.strategy == "StrictFIFO":
