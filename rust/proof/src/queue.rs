@@ -144,7 +144,8 @@ impl World {
             |pending: &Pending, places: &Places| (pending.is_active(places, id), pending.is_inadmissible(places, id));
         let before = place(pending, places);
         let ends_stickiness = self.state.config.changes.has(Change::OtherResultsEndStickiness);
-        let returned = Returned { reason, pending_flavors, generation, hashing, ends_stickiness, ..Returned::default() };
+        let returned =
+            Returned { reason, pending_flavors, generation, hashing, ends_stickiness, ..Returned::default() };
         pending.requeue(places, &item, &returned);
         Ok(json!(before != place(pending, places)))
     }

@@ -13,8 +13,8 @@ use super::rules::RulesId;
 use super::scan::{Request, is_placed, requests_of, unsuitable};
 use super::trial::{Ask, Trial};
 use super::{
-    Attempt, Context, Gate, Observing, PodSet, QueueRules, Reason, ResourceGroup, ResourceId, Totals, Usage, count_pods,
-    group_name,
+    Attempt, Context, Gate, Observing, PodSet, QueueRules, Reason, ResourceGroup, ResourceId, Totals, Usage,
+    count_pods, group_name,
 };
 use crate::base::changes::Change;
 

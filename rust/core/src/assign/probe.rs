@@ -60,8 +60,7 @@ impl Probe {
             let covered = group.covered.iter().position(|it| *it == resource)?;
             let fr = group.pair(flavor, covered);
             let assumed = self.earlier.get(fr);
-            let maximum =
-                tree.column(fr).map_or(Amount::ZERO, |column| tree.potential_available(context.row, column));
+            let maximum = tree.column(fr).map_or(Amount::ZERO, |column| tree.potential_available(context.row, column));
             let exceeds = assumed.plus_units(requested) > maximum;
             exceeds.then_some(Reason::ExceedsMaximum { fr, assumed, requested, maximum })
         };

@@ -287,11 +287,7 @@ impl Pending {
 
     /// Takes one more out for the same decision: what flushed the queue meanwhile stays recent. The one before is about
     /// to leave the queue, so it needs no protection from updates.
-    pub(crate) fn pop_more(
-        &mut self,
-        places: &mut Places,
-        usage: impl Fn(LocalQueueId) -> f64,
-    ) -> Option<WorkloadId> {
+    pub(crate) fn pop_more(&mut self, places: &mut Places, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
         let &First { ref key, bucket, .. } = self.head(usage)?;
         let id = key.id;
         self.change(bucket, |bucket| bucket.active.pop());

@@ -264,8 +264,11 @@ fn a_preemptor_stays_in_front_only_while_it_waits_for_victims() {
     use RequeueReason::{FailedAfterNomination, NoFit, PendingPreemption, PreemptionFailed};
     let first_of_all = |reason: RequeueReason, ends_stickiness: bool| {
         let (mut dice, mut places, mut pending) = (Dice(0), Places::default(), Pending::default());
-        let of = |id: u32, priority: i64, dice: &mut Dice| {
-            Item { shape: None, backoff_expired: true, priority, ..item(dice, id) }
+        let of = |id: u32, priority: i64, dice: &mut Dice| Item {
+            shape: None,
+            backoff_expired: true,
+            priority,
+            ..item(dice, id)
         };
         let (low, high) = (of(1, 0, &mut dice), of(2, 10, &mut dice));
         let returned = |reason| Returned { reason, ends_stickiness, ..Returned::default() };

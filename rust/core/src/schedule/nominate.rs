@@ -334,3 +334,41 @@ impl State {
         (Arc::new(assignment), targets)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::config::Config;
+    use crate::testing::{World, workload};
+
+    /// Whether the heads of a queue with a PreemptionConfig are decided on, the first of which fits at once.
+    fn decided(gate: bool, is_named: bool) -> Vec<bool> {
+        let config = Config::default();
+        let gates = config.gates.with(Gate::ConfigurablePreemptions, gate);
+        let mut world = World::new(Config { gates, ..config });
+        world.change_cluster_queue(|queue| {
+            let named = is_named.then(|| (PREEMPTION_CONFIG.to_owned(), "larger-first".to_owned()));
+            queue.meta.annotations.extend(named);
+        });
+        ["6", "6"]
+            .iter()
+            .enumerate()
+            .map(|(n, cpu)| {
+                world.submit(workload(&format!("w{n}"), cpu));
+                let decision = world.cycle();
+                if let Some(undecided) = decision.undecided.first() {
+                    assert!(undecided.message.contains("larger-first"), "{}", undecided.message);
+                    assert!(decision.pending.is_empty() && decision.admissions.is_empty());
+                }
+                decision.undecided.is_empty()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_a_preemption_config_may_change_is_left_undecided() {
+        assert_eq!(decided(true, true), [true, false]);
+        assert_eq!(decided(true, false), [true, true]);
+        assert_eq!(decided(false, true), [true, true]);
+    }
+}

@@ -42,8 +42,7 @@ impl State {
         let (queue, workload) = (entry.queue, entry.workload);
         let is_new = entry.status == EntryStatus::Assumed && !entry.has_reservation;
         // A sibling would not see in the snapshot that this variant is admitted.
-        let has_siblings =
-            self.gate(Gate::ConcurrentAdmission) && is_variant(&self.workloads.get(workload).workload);
+        let has_siblings = self.gate(Gate::ConcurrentAdmission) && is_variant(&self.workloads.get(workload).workload);
         if !is_new || has_siblings {
             return;
         }

@@ -15,9 +15,9 @@ use crate::objects::{
 };
 use crate::state::State;
 use crate::state::records::StaleDefaults;
-use crate::workloads::Record;
 use crate::status::admissible::is_admissible;
 use crate::status::stage::Stage;
+use crate::workloads::Record;
 
 impl State {
     // Namespaces, flavors, checks: what ClusterQueues depend on.
