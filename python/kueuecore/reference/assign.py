@@ -170,8 +170,8 @@ class Assigner:
             assignment.pod_sets.append(pod_set)
             tried_last = {name: choice.tried for name, choice in own.items()}
             if self.settings.has("GroupMembersMayBeApart"):
-                missing = index + 1 - len(assignment.progress.tried)
-                assignment.progress.tried += [{} for _ in range(missing)]
+                n_missing = index + 1 - len(assignment.progress.tried)
+                assignment.progress.tried += [{} for _ in range(n_missing)]
                 assignment.progress.tried[index] = tried_last
             else:
                 assignment.progress.tried.append(tried_last)
@@ -422,7 +422,11 @@ def requests_of(
     if settings.has("PreemptionIsSizedByAssignment"):
         return _requests_by_name(assignment, info, replaced)
     total: dict[FlavorResource, int] = {}
-    for index, (pod_set, assigned) in enumerate(zip(info.totals, assignment.pod_sets, strict=False)):
+    given = {each.name: each for each in assignment.pod_sets}
+    for index, pod_set in enumerate(info.totals):
+        assigned = given.get(pod_set.name)
+        if assigned is None:
+            continue
         count = assigned.count if replaced is None else pod_set.count - replaced.totals[index].count
         for resource, asked in pod_set.scaled(count).requests.items():
             choice = assigned.flavors.get(resource)
