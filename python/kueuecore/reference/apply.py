@@ -60,6 +60,12 @@ class Watchers(State):
                     was = old is not None and matches_labels(selector, old["metadata"]["labels"])
                     if not was and matches_labels(selector, manifest["metadata"]["labels"]):
                         self.notify([queue])
+        if kind == "Cohort":
+            # Whoever waits says so when its ClusterQueue comes below a cycle (rules/02 §5).
+            turned = {queue for queue in self.queues if (queue in active) != self.cache.is_active(queue)}
+            for local_queue, of in self.local_queues.items():
+                if of in turned:
+                    self.mark_dirty(local_queue)
         watch.changed(self, kind, old, manifest)
         return self.notify(queue for queue in self.queues if queue not in active and self.cache.is_active(queue))
 

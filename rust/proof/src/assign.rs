@@ -8,6 +8,7 @@ use kueuecore::assign::{
 };
 use kueuecore::base::amount::Amount;
 use kueuecore::base::changes::Change;
+use kueuecore::base::gates::Gates;
 use kueuecore::base::ids::{FlavorResourceId, QueueId, ResourceId, WorkloadId};
 use kueuecore::base::names::Names;
 use kueuecore::objects::PodSet;
