@@ -173,6 +173,8 @@ class Cache:
             found.append(("MultiKueueWithProvisioningRequest", text + ", ".join([*multikueue, *provisioning])))
         for flavor, topology in () if multikueue else self._without_topology(named):
             found.append(("TopologyNotFound", f'there is no Topology "{topology}" for TAS flavor "{flavor}"'))
+        if node.has_cycle and node.parent is not None and self.settings.has("CohortCycleIsShown"):
+            found.append(("CohortCycleDetected", f'Cohort "{node.parent.name}" has a cycle in hierarchy'))
         return found
 
     def _without_topology(self, flavors: Iterable[str]) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from typing import Any
 
 from kueuecore.reference import quantity
 from kueuecore.reference.settings import Json
@@ -41,6 +42,17 @@ def summarize(limit_ranges: Iterable[Json]) -> dict[str, Json]:
         for name in [name for name in ways if item.get(name)]:
             merged[name] = _merged(ways[name], merged.get(name), item[name])
     return summary
+
+
+def constraints(limit_range: Json) -> list[list[Any]]:
+    """Return what a LimitRange may reject pods by, item by item (rules/05 §3.1)."""
+    kinds = ("type", "max", "min", "maxLimitRequestRatio")
+    return [[item.get(kind) or None for kind in kinds] for item in limit_range["spec"].get("limits") or ()]
+
+
+def has_constraints(limit_range: Json) -> bool:
+    """Return whether a LimitRange may reject any pods."""
+    return any(any(item[1:]) for item in constraints(limit_range))
 
 
 def adjusted(workload: Json, *, limit_ranges: Iterable[Json], runtime_classes: Mapping[str, Json]) -> Json:

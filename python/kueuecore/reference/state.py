@@ -153,12 +153,18 @@ class State:
         is_asked = node is not None and node.spec is not None and node.spec.is_usage_based
         return is_asked and self.settings.has_admission_fair_sharing
 
+    def counts_in(self, cluster_queue: str, stage: str) -> bool:
+        """Return whether a workload in this stage counts in the usage of its LocalQueue (rules/09 §1.3)."""
+        at_reservation = self.settings.on("AdmissionFairSharingAnchorAtQuotaReservation")
+        is_early = at_reservation and self.is_usage_based(cluster_queue) and stage == "QuotaReserved"
+        return is_early or stage == "Admitted"
+
     def admitted_in(self, local_queue: str) -> Resources:
-        """Return what the admitted workloads of a LocalQueue use in its own ClusterQueue (rules/09 §1.2)."""
+        """Return what the workloads of a LocalQueue that count use in its own ClusterQueue (rules/09 §1.2)."""
         manifest = self.kind("LocalQueue").get(local_queue)
         target = "" if manifest is None else manifest["spec"].get("clusterQueue", "")
-        infos = self.cache.workloads.get(target, {}).values()
-        admitted = [i for i in infos if i.local_queue == local_queue and conditions.is_true(i.workload, "Admitted")]
+        infos = [i for i in self.cache.workloads.get(target, {}).values() if i.local_queue == local_queue]
+        admitted = [i for i in infos if self.counts_in(target, conditions.stage(i.workload))]
         return quantity.total(*({fr[1]: quantity.exact(fr[1], v)} for i in admitted for fr, v in i.usage.items()))
 
     def penalize(self, info: Info) -> None:

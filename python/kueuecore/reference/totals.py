@@ -29,6 +29,7 @@ class PodSetTotals:
     Args:
         topology: Where its pods are placed, and what each uses there (rules/08 §4.5).
         delayed: Whether the placement is still to come: empty, Pending or Ready (rules/08 §11.2).
+        of_one_pod: What one pod requests, unless it holds quota.
     """
 
     name: str
@@ -37,6 +38,7 @@ class PodSetTotals:
     flavors: Mapping[str, str] = field(default_factory=dict)
     topology: TopologyUse | None = None
     delayed: str = ""
+    of_one_pod: Mapping[str, int] = field(default_factory=dict)
 
     def scaled(self, count: int) -> PodSetTotals:
         """Return the totals for another number of pods, unless they are placed somewhere (rules/01 §7.5)."""
@@ -144,8 +146,9 @@ def _totals(workload: Json, settings: Settings) -> list[PodSetTotals]:
             name = pod_set["name"]
             needed = _transformed(pod_requests(pod_set["template"]["spec"]), settings)
             least = 0 if settings.has("RequestsAreNotNegative") else amount.LEAST
-            asked = {n: amount.multiply(max(quantity.value(n, q), least), left[name]) for n, q in needed.items()}
-            totals.append(PodSetTotals(name, left[name], asked))
+            single = {n: max(quantity.value(n, q), least) for n, q in needed.items()}
+            asked = {n: amount.multiply(value, left[name]) for n, value in single.items()}
+            totals.append(PodSetTotals(name, left[name], asked, of_one_pod=single))
         return totals
     for assignment in conditions.admission(workload).get("podSetAssignments") or ():
         name, usage = assignment["name"], assignment.get("resourceUsage") or {}
@@ -180,6 +183,7 @@ def _shape(workload: Json, totals: list[PodSetTotals], settings: Settings) -> st
     if not settings.on("SchedulingEquivalenceHashing"):
         return None
     plain = ("nodeSelector", "affinity", "tolerations", "runtimeClassName", "priority", "topologySpreadConstraints")
+    names_count = not settings.on("SchedulingEquivalenceHashingIgnorePodSetName")
     shape: list[Any] = []
     for pod_set, total in zip(workload["spec"]["podSets"], totals, strict=False):
         pod = pod_set["template"]["spec"]
@@ -187,7 +191,8 @@ def _shape(workload: Json, totals: list[PodSetTotals], settings: Settings) -> st
         containers.append({"resources": pod.get("resources")})
         asked = [[_canonical((c.get("resources") or {}).get("requests")), c.get("ports") or None] for c in containers]
         parts = [pod.get(name) or None for name in (*plain, "resourceClaims")]
-        counted = [pod_set["name"], total.count, dict(total.requests), pod_set.get("minCount")]
+        name = pod_set["name"] if names_count else ""
+        counted = [name, total.count, dict(total.requests), pod_set.get("minCount")]
         shape.append([counted, pod_set.get("topologyRequest"), asked, parts, _canonical(pod.get("overhead"))])
     allowed = None
     if settings.on("ConcurrentAdmission"):

@@ -69,4 +69,6 @@ pub struct Returned {
     pub hashing: bool,
     /// Are they so after every failure, not only if nothing of that shape can be admitted?
     pub any_failure_counts: bool,
+    /// Is it no longer the preemptor, unless it waits for victims?
+    pub ends_stickiness: bool,
 }

@@ -29,7 +29,9 @@ impl Pass<'_> {
 
     /// A rejection deactivates, otherwise a retry evicts.
     fn follow_checks(&mut self, workload: &mut Workload) -> bool {
-        if self.has_no_checks(workload) || is_evicted(workload) {
+        // A rejection is final, so it also counts while the workload is being evicted (rules/07 §3).
+        let rejects_evicted = self.state.config.changes.has(Change::RejectionCountsDuringEviction);
+        if self.has_no_checks(workload) || (is_evicted(workload) && !rejects_evicted) {
             return false;
         }
         let describes = self.state.config.changes.has(Change::FailedChecksAreDescribed);
@@ -44,6 +46,9 @@ impl Pass<'_> {
                 self.event("Warning", "AdmissionCheckRejected", event);
             }
             return true;
+        }
+        if is_evicted(workload) {
+            return false;
         }
         let Some(described) = describe_checks(workload, CheckState::Retry) else { return false };
         let message = match describes {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::assign::{Assignment, Delay, Mode, NoFitReason, PodSetAssignment, requests_topology};
+use crate::assign::{Assignment, Delay, Mode, NoFitReason, Observing, PodSetAssignment, requests_topology};
 use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
@@ -105,7 +105,7 @@ impl<'a> Placer<'a> {
             return;
         }
         let wanted = self.wanted(assignment);
-        let observes = self.state.gate(Gate::UnadmittedWorkloadsObservability);
+        let observing = Observing::new(&self.state.config);
         if assignment.mode() == Mode::Fit {
             let found = self.find(&wanted, false, &[]);
             match &found.failure {
@@ -119,7 +119,7 @@ impl<'a> Placer<'a> {
         if assignment.mode() == Mode::Preempt && self.unhealthy().is_none() {
             match self.find(&wanted, true, &[]).failure {
                 Some(failure) => {
-                    if observes {
+                    if observing.is_on {
                         let reason = NoFitReason::TopologyPlacementFailed;
                         assignment.mark_attempt(failure.pod_set, failure.flavor, reason);
                     }
@@ -128,7 +128,7 @@ impl<'a> Placer<'a> {
                 None => wanted.iter().for_each(|it| assignment.lower(it.pod_set, Mode::Preempt)),
             }
         }
-        assignment.settle_reason(&self.state.queues[self.queue].rules, observes);
+        assignment.settle_reason(&self.state.queues[self.queue].rules, observing);
     }
 
     /// After the search for targets: reserves the places that it will have, or would have on empty nodes (rules/08

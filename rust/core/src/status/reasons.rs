@@ -41,6 +41,8 @@ pub(crate) const ON_HOLD: &str = "OnHold";
 pub(crate) const PENDING: &str = "Pending";
 /// Reason without gate UnadmittedWorkloadsObservability.
 pub(crate) const INADMISSIBLE: &str = "Inadmissible";
+/// Devices that it claims cannot be charged.
+pub(crate) const DRA_RESOURCES_UNRESOLVED: &str = "DRAResourcesUnresolved";
 /// Reason without gate UnadmittedWorkloadsObservability.
 pub(crate) const WAITING: &str = "Waiting";
 
@@ -116,7 +118,7 @@ pub(crate) const PREEMPTION_GATED: &str = "PreemptionGated";
 
 /// The reasons of a cycle's decisions: at first those of pending heads, later ones of either sort. Decision tables and
 /// saves use their indexes, so append new ones.
-pub const OF_DECISIONS: [&str; 20] = [
+pub const OF_DECISIONS: [&str; 21] = [
     "",
     NO_MATCHING_FLAVOR,
     WAITING_FOR_QUOTA,
@@ -137,6 +139,7 @@ pub const OF_DECISIONS: [&str; 20] = [
     IN_COHORT_FAIR_SHARING,
     IN_COHORT_RECLAIM_WHILE_BORROWING,
     FLAVOR_MIGRATION,
+    DRA_RESOURCES_UNRESOLVED,
 ];
 
 /// The index of a reason in [`OF_DECISIONS`]; 255 for any other.

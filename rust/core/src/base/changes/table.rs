@@ -231,6 +231,30 @@ changes! {
     RaySubmitterIsConstrained: [12644], [(17, 7), (18, 3), (19, 0)], "rules/10 §5.9", Read,
         "The submitter of a RayJob without a template of its own gets what its flavor demands; before, nothing";
     // Kueue 0.20: queues, cycles, flavors and preemption.
+    OtherResultsEndStickiness: [14863], [(20, 0)], "rules/05 §5", Read,
+        "A preemptor that comes back to its queue for any other reason than its victims loses its place in front; before, only when it left the queue";
+    PreemptionIsSizedByAssignment: [16167], [(20, 0)], "rules/03 §8", Read,
+        "Victims make room for the counts of the assignment, less the slice that is replaced, and for pods where they have quota; before, for the whole growth of a slice, and never for pods";
+    GroupMembersMayBeApart: [16273], [(20, 0)], "rules/03 §3", Read,
+        "Scan progress, the replaced slice and a second pass know each pod set by its name, wherever the members of its group stand; before, by its place in a list";
+    UncoveredResourceHasAReason: [15304], [(20, 0)], "rules/03 §7.1", Read,
+        "A resource without quota that comes after one with quota gives the reason NoMatchingFlavor; before, none, and the status was refused";
+    ZeroPodsNeedRoomForOne: [15444], [(20, 0)], "rules/03 §4", Read,
+        "Pod sets of no pods get a flavor whose maximum capacity holds a pod of each, if there is one; before, the first flavor that suits";
+    CohortCycleIsShown: [13774], [(20, 0)], "rules/02 §5", Read,
+        "A ClusterQueue below a cycle of cohorts is not Active, with reason CohortCycleDetected; before, it could say Ready";
+    SameNamedLocalQueuesDiffer: [14547], [(20, 0)], "rules/04 §3", Read,
+        "Usage of LocalQueues orders candidates also where these differ only in their namespaces; before, only where the names differ";
+    LimitRangeEditsRetryWorkloads: [14967], [(20, 0)], "rules/05 §3.1", Read,
+        "A LimitRange with other constraints has the pending workloads of its namespace retried; before, none";
+    RejectionCountsDuringEviction: [14309], [(20, 0)], "rules/07 §3", Proposal,
+        "A check that rejects a workload while that is being evicted deactivates it; before, it had no effect then";
+    DerivedDeactivationIsUndone: [14874], [(20, 0)], "rules/07 §9", Proposal,
+        "A workload that was deactivated for a cause is requeued when it is reactivated; before, only one without a cause";
+    UnresolvedDevicesAreNamed: [16123], [(20, 0)], "rules/09 §8", Changelog,
+        "Devices that cannot be charged give the reason DRAResourcesUnresolved to QuotaReserved and Requeued; before, Misconfigured and Inadmissible";
+    AdmittedWaitIsMeasured: [15829], [(20, 0)], "rules/05 §6.6", Changelog,
+        "The event Admitted of a second pass says how long ago quota was reserved; before, 0s";
     // Kueue 0.20: topology.
     // Kueue 0.20: charges, validation and statuses.
     // Kueue 0.20: jobs, MultiKueue and the configuration.
