@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::WorkloadId;
 use crate::base::key::Key;
@@ -34,9 +35,9 @@ pub(crate) fn terminated_by_kueue(at: Time) -> Condition {
     }
 }
 
-/// Are there pods of the namespace's workloads on the node that were never applied as objects? Takes node and
-/// namespace.
-pub(crate) type HasUnseenPods<'a> = &'a dyn Fn(&State, &str, &str) -> bool;
+/// Are there pods on the node that were never applied as objects, and keep it from failing for a workload? Takes the node
+/// and the workload.
+pub(crate) type HasUnseenPods<'a> = &'a dyn Fn(&State, &str, WorkloadId) -> bool;
 
 /// Does a workload's assignment place pods on a node (rules/08 §13.1)?
 pub(crate) fn stands_on(workload: &Workload, node: &str) -> bool {
@@ -57,7 +58,8 @@ impl State {
 
     /// Marks or unmarks a node for its workloads, and sets when to check it again.
     pub(crate) fn look_at_node(&mut self, name: &str, has_unseen_pods: HasUnseenPods<'_>) -> Vec<Event> {
-        let node = self.cluster.node(name).cloned();
+        let by_host = self.config.changes.has(Change::FailuresByHostname);
+        let node = if by_host { self.cluster.node_of_host(name) } else { self.cluster.node(name) }.cloned();
         let pinned = self.cluster.pods_pinned_to(name).iter();
         let pinned = pinned.filter(|pod| owner_of(pod).is_some()).cloned().collect();
         let on_node = self.workloads_on(name).filter(|id| !is_out(&self.workloads.get(*id).workload)).collect();
@@ -170,14 +172,18 @@ impl Look<'_> {
         !is_ready(node) || self.taints(node, id).0
     }
 
-    /// Does any pod of its namespace run there? Kueue means the workload's own pods, but checks this (rules/08 §13.2).
+    /// Does a pod of it run there, or in older releases any of its namespace (rules/08 §13.2)?
     fn has_progressing_pods(&self, id: WorkloadId) -> bool {
-        let namespace = self.state.workloads.get(id).key().namespace();
+        let key = self.state.workloads.get(id).key();
+        let any = !self.state.config.changes.has(Change::OwnPodsProgress);
         let runs = |pod: &Arc<Pod>| {
-            pod.meta.namespace == namespace && !pod.meta.deleting && !matches!(&*pod.phase, "Succeeded" | "Failed")
+            pod.meta.namespace == key.namespace()
+                && (any || owner_of(pod) == Some(key.name()))
+                && !pod.meta.deleting
+                && !matches!(&*pod.phase, "Succeeded" | "Failed")
         };
-        self.state.cluster.pods_on(self.name).iter().any(runs)
-            || (self.has_unseen_pods)(self.state, self.name, namespace)
+        let name = self.node.as_deref().map_or(self.name, |node| &node.meta.name);
+        self.state.cluster.pods_on(name).iter().any(runs) || (self.has_unseen_pods)(self.state, self.name, id)
     }
 
     /// Is there a taint that pods there do not tolerate, or only for a while (rules/08 §13.2)?

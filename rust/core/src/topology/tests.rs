@@ -40,7 +40,7 @@ fn node(name: &str, labels: &[(&str, &str)], cpus: i64) -> Arc<Node> {
 }
 
 fn tree(levels: &[&str], nodes: &[Arc<Node>]) -> Tree {
-    Tree::new(&keys(levels), nodes.iter().map(|node| Offer { node, taken: None }), Changes::default())
+    Tree::new(&keys(levels), nodes.iter().map(|node| Offer { node, taken: None }), Changes::default(), false)
 }
 
 /// Racks of hosts with these CPUs: host `h<rack><host>`.

@@ -224,6 +224,18 @@ changes! {
         "The submitter of a RayJob without a template of its own gets what its flavor demands; before, nothing";
     // Kueue 0.20: queues, cycles, flavors and preemption.
     // Kueue 0.20: topology.
+    DonePodSetsLeaveNodes: [15219], [(20, 0)], "rules/08 §4.5", Proposal,
+        "Topology: a pod set of which no pods are left takes no room of its domains; before, all of it until its workload ended";
+    CycleUsageReachesAllFlavors: [14366], [(20, 0)], "rules/08 §4.5", Read,
+        "Topology: what a cycle places or has leave a node is seen by all flavors with that node; before, only by the flavor of these pods";
+    ReplacedSliceLeavesNodes: [15579], [(20, 0)], "rules/08 §14", Read,
+        "Elastic jobs: while a slice is placed, that which it replaces takes no room; before, pods that stay were counted twice";
+    FailuresByHostname: [15575, 14304], [(20, 0)], "rules/08 §13.1", Proposal,
+        "Topology: a failed node is known by its label kubernetes.io/hostname, as assignments name it; before, by its name";
+    OwnPodsProgress: [15365], [(20, 0)], "rules/08 §13.2", Changelog,
+        "Topology: a node that is not ready fails for a workload once the workload's own pods have left it; before, once all pods of the namespace had";
+    NodeChangesRetryTheirQueues: [16152], [(20, 0)], "rules/08 §11.11", Changelog,
+        "Topology: a change of a node or flavor has the workloads of queues with that flavor retried; before, those of all queues";
     // Kueue 0.20: charges, validation and statuses.
     // Kueue 0.20: jobs, MultiKueue and the configuration.
     SchedulerLibraryNeedsTopology: [16362], [(20, 0)], "rules/11 §4.3", Changelog,
