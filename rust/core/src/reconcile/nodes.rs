@@ -20,6 +20,8 @@ use crate::status::stage::{is_admitted, is_evicted, is_finished};
 use crate::topology::hosts::{assigned_hosts, hosts_of, used_hosts};
 
 const PATIENCE_NS: i64 = 30_000_000_000;
+/// How many failed nodes of a workload are recorded, with the gate for several.
+const MOST_FAILED: usize = 8;
 const WORKLOAD: &str = "kueue.x-k8s.io/workload";
 const TOPOLOGY_GATE: &str = "kueue.x-k8s.io/topology";
 
@@ -229,8 +231,8 @@ impl Look<'_> {
         found
     }
 
-    /// Records that the node failed; at a second failed node, the workload is evicted (rules/08 §13.3). Returns the
-    /// others.
+    /// Records that the node failed; at a second failed node, or with a gate at a ninth, the workload is evicted (rules/08
+    /// §13.3). Returns the others.
     fn mark(&mut self, ids: &[WorkloadId]) -> Vec<WorkloadId> {
         let (name, now) = (self.name, self.state.now);
         let mut kept = Vec::new();
@@ -240,12 +242,14 @@ impl Look<'_> {
             if is_evicted(workload) {
                 continue;
             }
-            if failed.is_empty() {
+            let takes_more = self.gate(Gate::TASReplaceMultipleFailedNodes) && failed.len() < MOST_FAILED;
+            let is_known = failed.iter().any(|node| node == name);
+            if failed.is_empty() || (takes_more && !is_known) {
                 self.state.change(id, |workload| {
                     workload.status.rare.unhealthy_nodes.push(name.to_owned());
                     true
                 });
-            } else if !failed.iter().any(|node| node == name) {
+            } else if !is_known {
                 let message = messages::several_nodes_failed(failed, name);
                 let key = self.state.workloads.get(id).key().clone();
                 self.state.change(id, |workload| {

@@ -9,11 +9,11 @@ use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::sorted::Sorted;
-use crate::objects::Workload;
 use crate::objects::message::{Blocker, Message, Queue};
 use crate::objects::selectors::selects;
 use crate::objects::slices::REPLACEMENT_FOR;
 use crate::objects::variants::{ALLOWED_FLAVORS, allowed_flavors};
+use crate::objects::{PodSet, Workload};
 use crate::pods::devices::Devices;
 use crate::preempt::{Demand, Preemptor, Simulation, World};
 use crate::queue::RequeueReason;
@@ -29,6 +29,9 @@ use crate::state::records::QueueRecord;
 use crate::status::checks::has_retry_or_rejected_checks;
 use crate::status::{messages, reasons};
 use crate::workloads::charge::Target;
+
+/// The annotation of pods that limits how many workloads of a kind a domain has.
+const SPREADING: &str = "kueue.x-k8s.io/podset-topology-spreading";
 
 impl State {
     /// Each head on its own, on the usage at the start of the cycle (rules/05 §6.1).
@@ -152,11 +155,31 @@ impl State {
         obstacle(reasons::MISCONFIGURED, record.spec.misfit.clone()?.into())
     }
 
-    /// Published devices are unknown here: a workload that depends on one gets no decision.
+    /// Published devices are unknown here, and so are some ways to place pods: a workload that depends on one gets no
+    /// decision.
     pub fn undecided(&self, workload: WorkloadId) -> Option<Undecided> {
         let record = self.workloads.get(workload);
+        if let Some((field, message)) = self.undecided_place(&record.workload) {
+            return Some(Undecided { key: record.key().clone(), field, message });
+        }
         let Some(Devices::Undecided { field, message }) = record.devices.as_deref() else { return None };
         Some(Undecided { key: record.key().clone(), field: field.clone(), message: message.clone() })
+    }
+
+    /// Why pods get no place here, although Kueue gives them one (rules/08 §17).
+    fn undecided_place(&self, workload: &Workload) -> Option<(String, String)> {
+        if self.gate(Gate::TASTopologySpreading) {
+            let spreads = |pod_set: &PodSet| pod_set.template.annotations.contains_key(SPREADING);
+            if let Some(at) = workload.pod_sets.iter().position(spreads) {
+                let field = format!("spec.podSets[{at}].template.metadata.annotations[{SPREADING}]");
+                return Some((field, "kueuecore does not spread pods over domains yet".to_owned()));
+            }
+        }
+        let n_failed = workload.status.rare.unhealthy_nodes.len();
+        (n_failed > 1 && self.gate(Gate::TASReplaceMultipleFailedNodes)).then(|| {
+            let message = "kueuecore does not replace several failed nodes of a workload yet".to_owned();
+            ("status.unhealthyNodes".to_owned(), message)
+        })
     }
 
     /// Drops outdated progress, so that the flavor scan starts over (rules/03 §6).

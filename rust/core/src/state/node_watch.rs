@@ -131,7 +131,9 @@ impl State {
         if let Some(before) = names[0].filter(|before| *before != name) {
             // It has another hostname now.
             self.node_watch.bad_since.remove(before);
-            self.node_watch.touch(before);
+            if self.gate(Gate::TASFailedNodeReplacement) {
+                self.node_watch.touch(before);
+            }
         }
         if new.is_none_or(is_well) {
             self.node_watch.bad_since.remove(name);

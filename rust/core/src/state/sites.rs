@@ -119,10 +119,11 @@ impl State {
         let mut stands = Vec::new();
         for assigned in admission.pod_set_assignments.iter() {
             let Some(place) = &assigned.topology_assignment else { continue };
-            if done_leave && effective_count(&record.spec.adjusted, status, &assigned.name, true) == 0 {
+            let pod_set = record.spec.adjusted.iter().find(|pod_set| pod_set.name == assigned.name);
+            let n_left = || effective_count(&record.spec.adjusted, status, &assigned.name, true);
+            if done_leave && pod_set.is_some() && n_left() == 0 {
                 continue;
             }
-            let pod_set = record.spec.adjusted.iter().find(|pod_set| pod_set.name == assigned.name);
             let pod_set = pod_set.filter(|_| by_pods);
             let per_pod = pod_set.map_or_else(|| share_of_pod(assigned), |pod_set| with_pod(&requests_of(pod_set)));
             let mut flavors: SmallVec<[FlavorId; 1]> =

@@ -206,13 +206,17 @@ impl Sites {
             let sites = stand.flavors.iter().filter_map(|flavor| self.by_flavor.get(flavor));
             sites.into_iter().all(|site| {
                 let tree = &site.tree;
-                let (capacity, named) = (tree.capacity.demand(&template), tree.named_capacity().demand(&template));
+                let named = tree.named_capacity().demand(&template);
+                // Each pod needs a node that takes it whole (rules/08 §11.6).
+                let of_nodes = tree.bounds().map(|_| tree.capacity.demand(&template));
                 stand.domains().all(|(id, n)| {
                     let Some(row) = tree.find_by_id(&id) else { return false };
                     let room = tree.named_capacity().remaining(row, true, (None, None)).fits(&named, None).0;
-                    let of_leaf = |leaf| tree.capacity.remaining(leaf, true, (None, None)).fits(&capacity, None).0;
-                    // Each pod needs a node that takes it whole (rules/08 §11.6).
-                    room >= n && (tree.bounds().is_none() || tree.leaves_of(row).map(of_leaf).sum::<i64>() >= n)
+                    let of_nodes = of_nodes.as_ref().map(|demand| {
+                        let fits = |leaf| tree.capacity.remaining(leaf, true, (None, None)).fits(demand, None).0;
+                        tree.leaves_of(row).map(fits).sum::<i64>()
+                    });
+                    room >= n && of_nodes.is_none_or(|room| room >= n)
                 })
             })
         })

@@ -234,6 +234,12 @@ changes! {
         "Topology: a failed node is known by its label kubernetes.io/hostname, as assignments name it; before, by its name";
     OwnPodsProgress: [15365], [(20, 0)], "rules/08 §13.2", Changelog,
         "Topology: a node that is not ready fails for a workload once the workload's own pods have left it; before, once all pods of the namespace had";
+    PodIndexOffsetIsChecked: [14485, 14475], [(20, 0)], "rules/08 §12.2", Proposal,
+        "MPIJobs and LeaderWorkerSets: pod-index-offset is refused beside a group name, and unless it is a non-negative integer; before, it was not looked at";
+    PrebuiltTopologyIsCompared: [14585, 14583], [(20, 0)], "rules/10 §3.4", Proposal,
+        "A prebuilt Workload that requests another topology than its job is out of sync; before, it was taken over";
+    StatefulSetTopologyIsChecked: [15857, 16039], [(20, 0)], "rules/08 §2.4", Proposal,
+        "The topology annotations of a StatefulSet are checked; before, they were not";
     NodeChangesRetryTheirQueues: [16152], [(20, 0)], "rules/08 §11.11", Changelog,
         "Topology: a change of a node or flavor has the workloads of queues with that flavor retried; before, those of all queues";
     // Kueue 0.20: charges, validation and statuses.
