@@ -9,7 +9,7 @@ from functools import partial
 from kueuecore._json import JsonObject, int_at, object_at, texts_at
 from kueuecore.errors import Problem
 from kueuecore.jobs.context import JobsConfiguration, Surroundings
-from kueuecore.jobs.field_paths import Key, Path, with_value
+from kueuecore.jobs.field_paths import Key, Path, path_text, with_value
 from kueuecore.jobs.field_types import Each, Shape, Type
 from kueuecore.jobs.integration import Integration, JobPodSet
 from kueuecore.jobs.job_status import any_replica_active, finished_by, has_condition
@@ -112,7 +112,7 @@ def _validate_mpi_update(old: JsonObject, new: JsonObject, surroundings: Surroun
     for name in ("Launcher", "Worker"):
         path = ("spec", "mpiReplicaSpecs", name, "template", "metadata", "annotations")
         now, before = (texts_at(job, *path).get(POD_INDEX_OFFSET) for job in (new, old))
-        problems += immutable(f"{'.'.join(path)}[{POD_INDEX_OFFSET}]", now, before)
+        problems += immutable(f"{path_text(path)}[{POD_INDEX_OFFSET}]", now, before)
     return problems
 
 

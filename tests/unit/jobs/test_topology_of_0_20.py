@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 
 from kueuecore.jobs import JobsConfiguration, sync_workloads, update_problems, workloads_for
-from kueuecore.jobs.context import Surroundings, installed_frameworks
+from kueuecore.jobs.context import installed_frameworks
 from kueuecore.releases import Release
 from tests.jobs import batch_job, job
 
@@ -112,36 +113,27 @@ def test_where_the_indexes_of_pods_start_is_checked(offset: str, group: bool, is
         ]
         for absent in ("", "PodIndexOffsetIsChecked")
     }
-    wanted = f"spec.mpiReplicaSpecs.Worker.template.metadata.annotations[{OFFSET}]"
+    wanted = f"spec.mpiReplicaSpecs[Worker].template.metadata.annotations[{OFFSET}]"
     assert fields == {"": [wanted] * is_refused, "PodIndexOffsetIsChecked": []}
 
 
 def test_where_the_indexes_of_pods_start_does_not_change() -> None:
-    frameworks = ("kubeflow.org/mpijob",)
     for absent, n in (("", 1), ("PodIndexOffsetIsChecked", 0)):
-        using = JobsConfiguration(frameworks=frameworks, absent_changes=frozenset(absent.split()))
-        found = update_problems(mpi_job("1"), mpi_job("2"), surroundings=Surroundings(configuration=using))
-        assert len(found) == n
+        using = JobsConfiguration(frameworks=("kubeflow.org/mpijob",), absent_changes=frozenset(absent.split()))
+        assert len(update_problems(mpi_job("1"), mpi_job("2"), configuration=using)) == n
 
 
 def test_a_prebuilt_workload_asks_for_the_topology_of_its_job() -> None:
     made = annotated(required_topology="rack")
-    made["metadata"] |= {
-        "uid": "u",
-        "labels": {**made["metadata"]["labels"], "kueue.x-k8s.io/prebuilt-workload-name": "w"},
-    }
-    plain = {name: it for name, it in made.items() if name != "status"}
-    (built,) = workloads_for(
-        [{**plain, "metadata": {**made["metadata"], "labels": {"kueue.x-k8s.io/queue-name": "q"}}}]
-    ).workloads
-    workload: Json = {**built.object, "metadata": {"name": "w", "namespace": "n", "uid": "w"}}  # type: ignore[dict-item]
-    other = {**workload, "spec": {**workload["spec"], "podSets": [dict(workload["spec"]["podSets"][0])]}}
-    other["spec"]["podSets"][0]["topologyRequest"] = {"required": "block", "podIndexLabel": "x"}
-    for stored, absent, ends in (
-        (workload, "", False),
+    (step,) = sync_workloads(made, (), now=0, configuration=configuration()).steps
+    stored: Json = {**step.workload, "metadata": {"name": "w", "namespace": "n"}}
+    other = copy.deepcopy(stored)
+    other["spec"]["podSets"][0]["topologyRequest"]["required"] = "block"
+    made["metadata"]["annotations"]["kueue.x-k8s.io/prebuilt-workload-name"] = "w"
+    for workload, absent, ends in (
+        (stored, "", False),
         (other, "", True),
         (other, "PrebuiltTopologyIsCompared", False),
     ):
-        surroundings = Surroundings(configuration=configuration(absent=absent), workloads={("n", "w"): stored})
-        steps = sync_workloads(made, now=0, surroundings=surroundings).steps
+        steps = sync_workloads(made, (workload,), now=0, configuration=configuration(absent=absent)).steps
         assert [it.reason for it in steps if it.reason == "OutOfSync"] == ["OutOfSync"] * ends

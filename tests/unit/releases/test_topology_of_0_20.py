@@ -1,4 +1,4 @@
-"""What Kueue 0.20 decides otherwise about topology: each with its gate or change and without, by engine and reference."""
+"""What Kueue 0.20 decides otherwise about topology: with its gate or change and without, by engine and reference."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ use crate::state::State;
 use crate::state::records::QueueRecord;
 use crate::status::checks::has_retry_or_rejected_checks;
 use crate::status::{messages, reasons};
+use crate::workloads::Record;
 use crate::workloads::charge::Target;
 
 /// The annotation of pods that limits how many workloads of a kind a domain has.
@@ -159,7 +160,7 @@ impl State {
     /// decision.
     pub fn undecided(&self, workload: WorkloadId) -> Option<Undecided> {
         let record = self.workloads.get(workload);
-        if let Some((field, message)) = self.undecided_place(&record.workload) {
+        if let Some((field, message)) = self.undecided_place(record) {
             return Some(Undecided { key: record.key().clone(), field, message });
         }
         let Some(Devices::Undecided { field, message }) = record.devices.as_deref() else { return None };
@@ -167,15 +168,15 @@ impl State {
     }
 
     /// Why pods get no place here, although Kueue gives them one (rules/08 §17).
-    fn undecided_place(&self, workload: &Workload) -> Option<(String, String)> {
+    fn undecided_place(&self, record: &Record) -> Option<(String, String)> {
         if self.gate(Gate::TASTopologySpreading) {
             let spreads = |pod_set: &PodSet| pod_set.template.annotations.contains_key(SPREADING);
-            if let Some(at) = workload.pod_sets.iter().position(spreads) {
+            if let Some(at) = record.spec.original.iter().position(spreads) {
                 let field = format!("spec.podSets[{at}].template.metadata.annotations[{SPREADING}]");
                 return Some((field, "kueuecore does not spread pods over domains yet".to_owned()));
             }
         }
-        let n_failed = workload.status.rare.unhealthy_nodes.len();
+        let n_failed = record.workload.status.rare.unhealthy_nodes.len();
         (n_failed > 1 && self.gate(Gate::TASReplaceMultipleFailedNodes)).then(|| {
             let message = "kueuecore does not replace several failed nodes of a workload yet".to_owned();
             ("status.unhealthyNodes".to_owned(), message)
