@@ -262,6 +262,20 @@ def test_a_slice_grows_where_its_predecessor_stands() -> None:
     assert places(full) is None
 
 
+def test_a_slice_grows_beside_its_leader() -> None:
+    group = {"unconstrained": True, "podSetGroupName": "g"}
+
+    def slice_of(name: str, at: int, count: int, **annotations: str) -> Json:
+        sets = [pod_set(1, 1, group, name="leader"), pod_set(count, 1, group, name="worker")]
+        return created(name, at, *sets, annotations={**ELASTIC, **annotations})
+
+    old = slice_of("old", 0, 2)
+    new = slice_of("w", 5, 3, **{"kueue.x-k8s.io/workload-slice-replacement-for": "ns/old"})
+    gates = {"ElasticJobsViaWorkloadSlicesWithTAS": True}
+    on, off = with_and_without("ReplacedSliceLeavesNodes", HOSTS, THREE[:1], [old, new], gates=gates)
+    assert (places(on), places(off)) == ([[("n1", 1)], [("n1", 3)]], None)
+
+
 def test_a_failed_node_is_known_by_its_hostname() -> None:
     nodes = [node("n1", labels={HOST: "x1"}), node("n2", labels={HOST: "x2"})]
     lost = {"at": 10, "op": "delete", "kind": "Node", "key": "n1"}

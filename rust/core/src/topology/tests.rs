@@ -84,7 +84,8 @@ fn place(tree: &Tree, pod_sets: &[PodSet], gates: Gates) -> Places {
     let cpu: Amounts = BTreeMap::from([("cpu".to_owned(), 1000)]);
     let ask = |(index, pod_set)| ask(index, pod_set, &cpu, None);
     let asks: Vec<Ask<'_>> = pod_sets.iter().enumerate().map(ask).collect();
-    let terms = Terms { gates, simulates_empty: false, unhealthy: None, stays: false, given_back: &AmountsById::default() };
+    let terms =
+        Terms { gates, simulates_empty: false, unhealthy: None, stays: false, given_back: &AmountsById::default() };
     ground(tree).place(&asks, terms, &mut Assumed::default(), ("", &mut Seen::default()))
 }
 
