@@ -134,7 +134,7 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
             if key in annotations:
                 detail = f"{mode} topology is not supported with elastic jobs"
                 return [*problems, forbidden(f"{_ANNOTATIONS}.{key}", detail)]
-    return problems + slice_size_problems(_ANNOTATIONS, annotations, pod_sets[0].count)
+    return problems + slice_size_problems(_ANNOTATIONS, annotations, pod_sets[0].count, surroundings.configuration)
 
 
 def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:

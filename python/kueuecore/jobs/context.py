@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Protocol, Self, runtime_checkable
 
 from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.jobs.workload_names import NO_UID
 from kueuecore.objects.selectors import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
-from kueuecore.releases import Release
+from kueuecore.releases import DEFAULT_RELEASE, Release
 from kueuecore.times import duration_ns
 
 __all__ = ["INSTALLED_FRAMEWORKS", "JobsConfiguration", "Surroundings", "installed_frameworks"]
@@ -77,7 +78,10 @@ _GATES = {
     "ShortWorkloadNames": False,
     "SkipAncestorCheckForDeletedWorkloads": True,
     "SparkApplicationIntegration": False,
+    "TASGroupedPodSetSlicing": False,
     "TASMultiLayerTopology": True,
+    "TASPartialSlices": False,
+    "TASRejectFalseUnconstrainedTopology": False,
     "TopologyAwareScheduling": True,
     "UnadmittedWorkloadsObservability": True,
     "ValidateRayAndSparkJobUpdates": True,
@@ -100,8 +104,10 @@ _CHANGES = frozenset(
         "LwsQueueMayChange",
         "NoUngateOntoFailedNode",
         "PodSetsUpToEighteen",
+        "PodIndexOffsetIsChecked",
         "PodSetsUpToTen",
         "PrebuiltNameByAnnotation",
+        "PrebuiltTopologyIsCompared",
         "PriorityClassMissingEvent",
         "RayAutoscalerCounted",
         "RayAutoscalingNeedsOneCluster",
@@ -111,12 +117,18 @@ _CHANGES = frozenset(
         "RayValidationFailedOnHold",
         "ReplacedSlicesAreNamed",
         "SlicesFollowPriority",
+        "StatefulSetTopologyIsChecked",
         "WorkerPodsAreMarked",
     }
 )
 
 # More than 32 bits can hold.
 _NO_PRIORITY = 2**31
+
+
+@cache
+def _absent_by_default() -> frozenset[str]:
+    return _CHANGES - Release.named(DEFAULT_RELEASE).changes()
 
 
 def default_namespace_selector(kueue_namespace: str = "kueue-system") -> LabelSelector:
@@ -152,7 +164,8 @@ class JobsConfiguration:
         managed_jobs_namespace_selector: `managedJobsNamespaceSelector`: namespaces whose jobs are managed.
         default_namespace: The namespace of jobs without one, as with kubectl.
         feature_gates: Gates that differ from their defaults; those unrelated to jobs are ignored.
-        absent_changes: Changes of Kueue that are not in effect, of those that `kueuecore.releases.changes` lists.
+        absent_changes: Changes of Kueue that are not in effect, of those that `kueuecore.releases.changes` lists; by
+            default those that the default release lacks.
         waits_for_pods_ready: `waitForPodsReady`, on by default: whether Workloads report if their pods are ready.
         deactivated_retention_ns: `objectRetentionPolicies.workloads.afterDeactivatedByKueue`: how long to keep the job
             of a Workload that Kueue has deactivated, in nanoseconds; None: forever.
@@ -166,7 +179,7 @@ class JobsConfiguration:
     managed_jobs_namespace_selector: LabelSelector = field(default_factory=default_namespace_selector)
     default_namespace: str = "default"
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
-    absent_changes: AbstractSet[str] = frozenset()
+    absent_changes: AbstractSet[str] = field(default_factory=lambda: _absent_by_default())
     waits_for_pods_ready: bool = True
     deactivated_retention_ns: int | None = None
 

@@ -23,12 +23,12 @@ from kueuecore.jobs.field_types import Shape, Type
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, WorkloadIdentity
 from kueuecore.jobs.manifest_shapes import TEMPLATE, template_problems
 from kueuecore.jobs.owners import should_wait
-from kueuecore.jobs.pod import POD_INDEX_OFFSET, SERVING, SUSPENDED_BY_PARENT, is_gated
+from kueuecore.jobs.pod import SERVING, SUSPENDED_BY_PARENT, is_gated
 from kueuecore.jobs.rejections import go_error, go_int, immutable, invalid
 from kueuecore.jobs.role_hash import spec_changes
 from kueuecore.jobs.serving import check_pod, has_origin, marked_pod, serving_identity, serving_name
-from kueuecore.jobs.topology import GROUP_NAME
-from kueuecore.jobs.validation import topology_is_valid
+from kueuecore.jobs.topology import GROUP_NAME, POD_INDEX_OFFSET
+from kueuecore.jobs.validation import offset_is_valid, topology_is_valid
 from kueuecore.manifests import object_ref
 
 __all__ = [
@@ -186,7 +186,7 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
     elif (n_found := n_groups(job)) > _MOST_REPLICAS:
         detail = f"must be at most {_MOST_REPLICAS}: each group gets a Workload of its own"
         problems.append(invalid("status.replicas", n_found, detail))
-    return problems + topology_is_valid(job, pod_sets, surroundings)
+    return problems + topology_is_valid(job, pod_sets, surroundings) + offset_is_valid(pod_sets, surroundings)
 
 
 def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:

@@ -50,7 +50,6 @@ FAST_ADMISSION = f"{PREFIX}pod-group-fast-admission"
 SERVING = f"{PREFIX}pod-group-serving"
 POD_INDEX_LABEL = f"{PREFIX}pod-group-pod-index"
 POD_INDEX_SOURCE = f"{PREFIX}pod-group-pod-index-label"
-POD_INDEX_OFFSET = f"{PREFIX}pod-index-offset"
 RETRIABLE = f"{PREFIX}retriable-in-group"
 
 POD_FIELDS: Mapping[str, Shape] = {

@@ -148,7 +148,7 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
         for pod_set in pod_sets:
             path = f"spec.{pod_set.name}.annotations"
             problems += topology_problems(path, pod_set.annotations, configuration)
-            problems += slice_size_problems(path, pod_set.annotations, pod_set.count)
+            problems += slice_size_problems(path, pod_set.annotations, pod_set.count, configuration)
     return problems
 
 

@@ -181,12 +181,26 @@ class _Syncing:
         elif not self._controls(workload):
             workload = self._changed(workload, self._owned(workload))
         is_replacement = self._is_elastic and SLICE_REPLACEMENT_ANNOTATION in annotations_of(workload)
-        if is_replacement or self._fits(workload):
+        if is_replacement or (self._fits(workload) and self._has_topology(workload)):
             return self._result(workload)
         message = "The prebuilt workload is out of sync with its user job"
         self._steps.append(WorkloadStep(Action.FINISH, workload, "OutOfSync", message))
         self._stop(None, "missing workload")
         return self._result(None, message)
+
+    def _has_topology(self, workload: JsonObject) -> bool:
+        """Return whether its pod sets request the topology that the job does (rules/10 §3.4)."""
+        if self._integration is POD_GROUP or not self._configuration.has("PrebuiltTopologyIsCompared"):
+            return True
+        if not self._configuration.enabled("TopologyAwareScheduling"):
+            return True
+        wanted = [
+            it.to_manifest(self._configuration) for it in self._integration.pod_sets(self._job, self._surroundings)
+        ]
+        stored = [object_at(it) for it in list_at(workload, "spec", "podSets")]
+        return [it.get("topologyRequest") or None for it in wanted] == [
+            it.get("topologyRequest") or None for it in stored
+        ]
 
     def _is_of_another(self, workload: JsonObject) -> bool:
         uid = uid_of(self._job)

@@ -43,7 +43,7 @@ class State:
         events: Events that the workload controller recorded.
         second_passes: Workloads waiting for a second pass (rules/08 §11.10).
         node_checks: When to check nodes again, by name (rules/08 §13.2).
-        has_unseen_pods: Returns whether pods without objects run in a namespace, on a node.
+        has_unseen_pods: Returns whether pods without objects run on a node, of a workload or of a whole namespace.
     """
 
     def __init__(self, configuration: Json | None, now: str | int) -> None:

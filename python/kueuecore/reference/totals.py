@@ -163,6 +163,18 @@ def _totals(workload: Json, settings: Settings) -> list[PodSetTotals]:
     return totals
 
 
+def _leave_when_done(settings: Settings) -> bool:
+    """Return whether a pod set of which no pods are left takes no room of its domains (rules/08 §4.5)."""
+    return settings.on("ReclaimablePods") and settings.has("DonePodSetsLeaveNodes")
+
+
+def _done(workload: Json) -> set[str]:
+    """Return the pod sets of which no pods are left."""
+    counts = {pod_set["name"]: pod_set["count"] for pod_set in workload["spec"]["podSets"]}
+    gone = {p["name"]: p["count"] for p in workload["status"].get("reclaimablePods") or ()}
+    return {name for name, count in counts.items() if gone.get(name, 0) >= count}
+
+
 def _topology_use(workload: Json, assignment: Json, held: PodSetTotals, settings: Settings) -> TopologyUse | None:
     """Return where the pods are placed: each uses its template's requests, or its part of the quota (rules/08 §4.5)."""
     stands = decoded(assignment.get("topologyAssignment"))
@@ -225,8 +237,9 @@ class Info:
                     self.usage[flavor, resource] = amount.add(self.usage.get((flavor, resource), 0), total)
         # Where its pods are placed, by flavor (rules/08 §4.5).
         self.topology: dict[str, list[TopologyUse]] = {}
+        done = _done(workload) if _leave_when_done(settings) else set()
         for pod_set in self.totals:
-            if pod_set.topology is not None:
+            if pod_set.topology is not None and pod_set.name not in done:
                 for flavor in sorted(set(pod_set.flavors.values())):
                     self.topology.setdefault(flavor, []).append(pod_set.topology)
         self.shape = _shape(workload, self.totals, settings)

@@ -38,6 +38,11 @@ ELSEWHERE = {
         PriorityClassMissingEvent LwsPodsGetQueueName JobTextsAreCorrected RayAutoscalingNeedsOneCluster
         LwsQueueMayChange WorkerPodsAreMarked ElasticAnnotationNeedsSupport FastAdmissionNeedsTrue
         PodSetsUpToTen PodSetsUpToEighteen RaySubmitterIsConstrained PrebuiltNameByAnnotation""",
+    "tests/unit/releases/test_topology_of_0_20.py": """
+        DonePodSetsLeaveNodes CycleUsageReachesAllFlavors ReplacedSliceLeavesNodes FailuresByHostname OwnPodsProgress
+        NodeChangesRetryTheirQueues""",
+    "tests/unit/jobs/test_topology_of_0_20.py": """
+        PodIndexOffsetIsChecked PrebuiltTopologyIsCompared StatefulSetTopologyIsChecked""",
     "tests/unit/test_provisioning.py": "ProvisioningSkipsEmptyPodSets ProvisioningMessageCleared",
     "tests/unit/multikueue/test_connections.py": "MultiKueueBackoffInMessage MultiKueueCheckEditsRequeue",
     "rust/wire/src/configuration/tests.rs": """

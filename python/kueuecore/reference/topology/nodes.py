@@ -23,6 +23,14 @@ def is_ready(node: Json) -> bool:
     return conditions.is_true(node, "Ready")
 
 
+def watched_name(node: Json, settings: Settings) -> str | None:
+    """Return the name by which failures know a node; None: they do not (rules/08 §13.1)."""
+    if not settings.has("FailuresByHostname"):
+        return str(node["metadata"]["name"])
+    host: str | None = node["metadata"]["labels"].get("kubernetes.io/hostname")
+    return host
+
+
 def is_schedulable(node: Json) -> bool:
     """Return whether it accepts pods, apart from taints (rules/08 §4.1)."""
     return is_ready(node) and not node["spec"].get("unschedulable")

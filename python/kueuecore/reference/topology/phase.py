@@ -124,7 +124,10 @@ def settle(snapshot: Snapshot, info: Info, assignment: Assignment, replaced: Inf
     """Apply topology to an assignment whose quota is decided (rules/08 §11.4, §11.5)."""
     asks = asks_of(snapshot, info, assignment, replaced)
     if assignment.mode == Mode.FIT:
-        placed = place(snapshot, info, asks)
+        is_out = snapshot.settings.on("ElasticJobsViaWorkloadSlicesWithTAS")
+        is_out &= snapshot.settings.has("ReplacedSliceLeavesNodes")
+        with snapshot.without_topology([replaced] if is_out and replaced is not None else []):
+            placed = place(snapshot, info, asks)
         failure = first_failure(placed)
         if failure is None:
             _store(assignment, placed)

@@ -10,11 +10,11 @@ use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::sorted::Sorted;
-use crate::objects::Workload;
 use crate::objects::message::{Blocker, Message, Queue};
 use crate::objects::selectors::selects;
 use crate::objects::slices::REPLACEMENT_FOR;
 use crate::objects::variants::{ALLOWED_FLAVORS, allowed_flavors};
+use crate::objects::{PodSet, Workload};
 use crate::pods::devices::Devices;
 use crate::preempt::{Demand, Preemptor, Simulation, World};
 use crate::queue::RequeueReason;
@@ -29,10 +29,14 @@ use crate::state::State;
 use crate::state::records::QueueRecord;
 use crate::status::checks::has_retry_or_rejected_checks;
 use crate::status::{messages, reasons};
+use crate::workloads::Record;
 use crate::workloads::charge::Target;
 
 /// The annotation of a ClusterQueue that names a PreemptionConfig.
 const PREEMPTION_CONFIG: &str = "kueue.x-k8s.io/preemption-config-name";
+
+/// The annotation of pods that limits how many workloads of a kind a domain has.
+const SPREADING: &str = "kueue.x-k8s.io/podset-topology-spreading";
 
 impl State {
     /// Each head on its own, on the usage at the start of the cycle (rules/05 §6.1).
@@ -172,9 +176,13 @@ impl State {
         obstacle(reasons::MISCONFIGURED, record.spec.misfit.clone()?.into())
     }
 
-    /// Published devices are unknown here: a workload that depends on one gets no decision.
+    /// Published devices are unknown here, and so are some ways to place pods: a workload that depends on one gets no
+    /// decision.
     pub fn undecided(&self, workload: WorkloadId) -> Option<Undecided> {
         let record = self.workloads.get(workload);
+        if let Some((field, message)) = self.undecided_place(record) {
+            return Some(Undecided { key: record.key().clone(), field, message });
+        }
         let Some(Devices::Undecided { field, message }) = record.devices.as_deref() else { return None };
         Some(Undecided { key: record.key().clone(), field: field.clone(), message: message.clone() })
     }
@@ -193,6 +201,22 @@ impl State {
             "ClusterQueue {queue} refers to PreemptionConfig {named}, whose candidates for preemption are not known here"
         );
         Some(Undecided { key: self.workloads.get(entry.workload).key().clone(), field, message })
+    }
+
+    /// Why pods get no place here, although Kueue gives them one (rules/08 §17).
+    fn undecided_place(&self, record: &Record) -> Option<(String, String)> {
+        if self.gate(Gate::TASTopologySpreading) {
+            let spreads = |pod_set: &PodSet| pod_set.template.annotations.contains_key(SPREADING);
+            if let Some(at) = record.spec.original.iter().position(spreads) {
+                let field = format!("spec.podSets[{at}].template.metadata.annotations[{SPREADING}]");
+                return Some((field, "kueuecore does not spread pods over domains yet".to_owned()));
+            }
+        }
+        let n_failed = record.workload.status.rare.unhealthy_nodes.len();
+        (n_failed > 1 && self.gate(Gate::TASReplaceMultipleFailedNodes)).then(|| {
+            let message = "kueuecore does not replace several failed nodes of a workload yet".to_owned();
+            ("status.unhealthyNodes".to_owned(), message)
+        })
     }
 
     /// Drops outdated progress, so that the flavor scan starts over (rules/03 §6).

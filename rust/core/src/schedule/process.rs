@@ -190,10 +190,11 @@ impl State {
         if self.sites.is_empty() {
             return;
         }
+        let pools = self.pools_trials();
         for workload in workloads {
             if let Some(charge) = &self.workloads.get(workload).charge {
                 let rules = &self.queues[charge.queue].rules;
-                self.sites.try_without(&charge.stands, |flavor| rules.has_flavor(flavor));
+                self.sites.try_without(&charge.stands, pools, |flavor| rules.has_flavor(flavor));
             }
         }
     }
@@ -271,6 +272,9 @@ impl State {
         let tree = self.forest.tree_mut(entry.tree);
         tree.add_all(entry.row, usage);
         cycle.victims.note_usage(entry.tree, tree, entry.row, usage);
-        self.sites.try_with(&entry.stands);
+        if !entry.stands.is_empty() {
+            let pools = self.pools_trials();
+            self.sites.try_with(&entry.stands, pools);
+        }
     }
 }

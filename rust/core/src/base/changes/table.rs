@@ -256,6 +256,24 @@ changes! {
     AdmittedWaitIsMeasured: [15829], [(20, 0)], "rules/05 §6.6", Changelog,
         "The event Admitted of a second pass says how long ago quota was reserved; before, 0s";
     // Kueue 0.20: topology.
+    DonePodSetsLeaveNodes: [15219], [(20, 0)], "rules/08 §4.5", Proposal,
+        "Topology: a pod set of which no pods are left takes no room of its domains; before, all of it until its workload ended";
+    CycleUsageReachesAllFlavors: [14366], [(20, 0)], "rules/08 §4.5", Read,
+        "Topology: what a cycle places or has leave a node is seen by all flavors with that node; before, only by the flavor of these pods";
+    ReplacedSliceLeavesNodes: [15579], [(20, 0)], "rules/08 §14", Read,
+        "Elastic jobs: while a slice is placed, that which it replaces takes no room; before, pods that stay were counted twice";
+    FailuresByHostname: [15575, 14304], [(20, 0)], "rules/08 §13.1", Proposal,
+        "Topology: a failed node is known by its label kubernetes.io/hostname, as assignments name it; before, by its name";
+    OwnPodsProgress: [15365], [(20, 0)], "rules/08 §13.2", Changelog,
+        "Topology: a node that is not ready fails for a workload once the workload's own pods have left it; before, once all pods of the namespace had";
+    PodIndexOffsetIsChecked: [14485, 14475], [(20, 0)], "rules/08 §12.2", Proposal,
+        "MPIJobs and LeaderWorkerSets: pod-index-offset is refused beside a group name, and unless it is a non-negative integer; before, it was not looked at";
+    PrebuiltTopologyIsCompared: [14585, 14583], [(20, 0)], "rules/10 §3.4", Proposal,
+        "A prebuilt Workload that requests another topology than its job is out of sync; before, it was taken over";
+    StatefulSetTopologyIsChecked: [15857, 16039], [(20, 0)], "rules/08 §2.4", Proposal,
+        "The topology annotations of a StatefulSet are checked; before, they were not";
+    NodeChangesRetryTheirQueues: [16152], [(20, 0)], "rules/08 §11.11", Changelog,
+        "Topology: a change of a node or flavor has the workloads of queues with that flavor retried; before, those of all queues";
     // Kueue 0.20: charges, validation and statuses.
     // Kueue 0.20: jobs, MultiKueue and the configuration.
     SchedulerLibraryNeedsTopology: [16362], [(20, 0)], "rules/11 §4.3", Changelog,
