@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 pub(crate) use extended::asks_for;
 
+use crate::base::changes::Changes;
 use crate::base::gates::{Gate, Gates};
 use crate::base::quantity::{Family, Quantity};
 use crate::objects::config::{DeviceSourceKind, Resources};
@@ -75,6 +76,8 @@ pub struct DeviceRules<'a> {
     pub resources: &'a Resources,
     /// Feature gates.
     pub gates: Gates,
+    /// The changes of Kueue in effect.
+    pub changes: Changes,
 }
 
 impl DeviceRules<'_> {
