@@ -38,10 +38,18 @@ ELSEWHERE = {
         PriorityClassMissingEvent LwsPodsGetQueueName JobTextsAreCorrected RayAutoscalingNeedsOneCluster
         LwsQueueMayChange WorkerPodsAreMarked ElasticAnnotationNeedsSupport FastAdmissionNeedsTrue
         PodSetsUpToTen PodSetsUpToEighteen RaySubmitterIsConstrained PrebuiltNameByAnnotation""",
+    "tests/unit/jobs/test_changes_of_0_20.py": """
+        JobReclaimsFromItsPodSet SparkRequestsAreSparks SparkNodeSelectorCounts PodLevelPartsAreCompared
+        StatefulSetCountFollowsScaleUp EvictedSlicesWaitForTheirPods LwsSurgeMayBePercentage
+        OldRevisionsWaitForAdmission QueueChangesReachGatedPods DefaultPriorityClassNeedsManagedNamespace""",
+    "tests/unit/multikueue/test_changes_of_0_20.py": "WorkersWithoutOwnerAreRetried",
+    "rust/core/src/pods/totals/tests.rs": "DevicesReplaceContainerRequests",
+    "rust/wire/src/validate/tests/changes_of_0_20.rs": "MinCountMayBeZero ConcurrentFlavorsUpTo32 SchemaFieldsOf020",
+    "tests/unit/cli/test_convert.py": "OldVersionIsNotServed",
     "tests/unit/test_provisioning.py": "ProvisioningSkipsEmptyPodSets ProvisioningMessageCleared",
     "tests/unit/multikueue/test_connections.py": "MultiKueueBackoffInMessage MultiKueueCheckEditsRequeue",
     "rust/wire/src/configuration/tests.rs": """
-        WaitForPodsReadyByDefault ClientConnectionIsFast DeviceClassesShareMappings""",
+        WaitForPodsReadyByDefault ClientConnectionIsFast ClientConnectionIsFaster DeviceClassesShareMappings""",
     "rust/wire/src/validate/tests/workload.rs": "PodsKeyIsReserved SchemaFieldsOf017 SchemaFieldsOf018",
 }
 # An API server decides these by the schemas of the release that is installed there.
