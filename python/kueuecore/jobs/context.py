@@ -78,6 +78,7 @@ _GATES = {
     "PodGroupSchedulingShapeOrdering": False,
     "PodIntegrationCountSucceededPodsAsReady": False,
     "PodIntegrationValidateGroupOwner": True,
+    "RayServiceValidateUpgradeStrategy": False,
     "ReclaimablePods": True,
     "ShortWorkloadNames": False,
     "SkipAncestorCheckForDeletedWorkloads": True,

@@ -281,6 +281,25 @@ def test_a_group_that_goes_gets_no_new_workload() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("strategy", "is_elastic", "release", "is_refused"),
+    [
+        ({"type": "NewCluster"}, False, "0.20.0", True),
+        ({"type": "NewCluster"}, True, "0.20.0", False),
+        ({"type": "None"}, False, "0.20.0", False),
+        ({}, False, "0.20.0", False),
+        ({"type": "NewCluster"}, False, "0.20.0-devel", False),
+    ],
+)
+def test_a_ray_service_is_upgraded_in_place(strategy: Json, is_elastic: bool, release: str, is_refused: bool) -> None:
+    plain = job("RayService")
+    plain["spec"]["upgradeStrategy"] = strategy
+    if is_elastic:
+        plain["metadata"]["annotations"] = {f"{AN}elastic-job": "true"}
+    found = workloads_for([plain], configuration=in_release(release)).problems
+    assert ["spec.upgradeStrategy.type" in it.field for it in found] == ([True] if is_refused else [])
+
+
 # Sets of pods.
 
 
