@@ -1,6 +1,7 @@
 //! Pod resources: defaults, checks, totals, and single quantities.
 
 use kueuecore::base::amount::Amount;
+use kueuecore::base::changes::Changes;
 use kueuecore::base::gates::Gate;
 use kueuecore::objects::resource_names;
 use kueuecore::objects::{LimitRange, LimitRangeItem, Object, PodSpec, ResourceList, Resources, Workload};
@@ -138,7 +139,7 @@ pub(super) fn total_requests(case: &Case<'_>) -> Answer {
     let totals = totals::totals(&counted.pod_sets, &counted.status, &case.config, reclaimable, devices.as_ref());
     let shown = totals.iter().map(|totals| {
         let mut shown = show_totals(totals);
-        if let Some(request) = topology_request(&current, &totals.name) {
+        if let Some(request) = topology_request(&current, &totals.name, case.config.changes) {
             shown["topologyRequest"] = request;
         }
         shown
@@ -150,11 +151,11 @@ pub(super) fn total_requests(case: &Case<'_>) -> Answer {
 }
 
 /// The placement of the pods of a pod set, and the requests of each.
-fn topology_request(workload: &Workload, name: &str) -> Option<Value> {
+fn topology_request(workload: &Workload, name: &str, changes: Changes) -> Option<Value> {
     let mut assignments = workload.status.admission.as_ref()?.pod_set_assignments.iter();
     let place = assignments.find(|it| it.name == name)?.topology_assignment.as_ref()?;
     let pod_set = workload.pod_sets.iter().find(|it| it.name == name)?;
-    let requests: Map<String, Value> = kueuecore::state::sites::requests_of(pod_set, case.config.changes)
+    let requests: Map<String, Value> = kueuecore::state::sites::requests_of(pod_set, changes)
         .iter()
         .map(|(name, value)| (name.clone(), super::values::amount(name, Amount::new(*value))))
         .collect();

@@ -4,6 +4,7 @@ use kueuecore_wire::convert::to_preferred;
 use kueuecore_wire::kinds::{Kind, group_of};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use serde_json::Value;
 
 use crate::convert::to_python;
 
@@ -17,7 +18,7 @@ pub fn in_preferred_version<'py>(
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let found = Kind::find(group_of(api_version), kind).filter(|kind| kind.is_kueue());
     let Some(kind) = found.filter(|kind| kind.api_versions().contains(&api_version)) else { return Ok(None) };
-    let mut value = serde_json::from_slice(data).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let mut value: Value = serde_json::from_slice(data).map_err(|error| PyValueError::new_err(error.to_string()))?;
     to_preferred(kind, api_version, &mut value);
     to_python(py, &value).map(Some)
 }

@@ -227,7 +227,7 @@ fn devices_replace_what_containers_request() {
         let resources = config::Resources { transformations: rules.into_iter().collect(), ..Default::default() };
         let changes = Config::default().changes.with(Change::DevicesReplaceContainerRequests, is_on);
         let config = Config { resources, changes, ..Config::default() };
-        totals(&[pod.clone()], &WorkloadStatus::default(), &config, true, Some(&devices)).remove(0).requests
+        totals(std::slice::from_ref(&pod), &WorkloadStatus::default(), &config, true, Some(&devices)).remove(0).requests
     };
     assert_eq!(counted(vec![], true), integers(&[("cpu", 1000), ("gpus", 2), ("x.io/gpu", 1)]));
     assert_eq!(counted(vec![], false), integers(&[("cpu", 1000), ("gpus", 2)]));
