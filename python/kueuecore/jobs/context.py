@@ -68,12 +68,17 @@ def installed_frameworks(release: Release) -> tuple[str, ...]:
 _GATES = {
     "AdmissionGatedBy": True,
     "AssignQueueLabelsForPods": True,
+    "DeploymentJobUIDLabel": False,
     "ElasticJobsViaWorkloadSlices": True,
+    "FinalizeTerminatingPodGroups": False,
     "FinishOrphanedWorkloads": True,
     "LWSImmutableGroupSize": True,
     "MultiKueue": True,
     "PartialAdmission": True,
+    "PodGroupSchedulingShapeOrdering": False,
+    "PodIntegrationCountSucceededPodsAsReady": False,
     "PodIntegrationValidateGroupOwner": True,
+    "RayServiceValidateUpgradeStrategy": False,
     "ReclaimablePods": True,
     "ShortWorkloadNames": False,
     "SkipAncestorCheckForDeletedWorkloads": True,
@@ -85,6 +90,8 @@ _GATES = {
     "TopologyAwareScheduling": True,
     "UnadmittedWorkloadsObservability": True,
     "ValidateRayAndSparkJobUpdates": True,
+    "WaitForPodsReadyMaxNotReady": False,
+    "WorkloadLevelWaitForPodsReady": False,
     "WorkloadIdentifierAnnotations": True,
     "WorkloadPriorityClassDefaulting": True,
 }
@@ -95,20 +102,27 @@ _CHANGES = frozenset(
         "ActiveSliceReleasesPods",
         "AncestorUidsChecked",
         "CompletedIndexesReclaimed",
+        "DefaultPriorityClassNeedsManagedNamespace",
         "DefaultQueueNeedsManagedNamespace",
         "ElasticAnnotationNeedsSupport",
+        "EvictedSlicesWaitForTheirPods",
         "FailedIndexesReclaimed",
         "FastAdmissionNeedsTrue",
+        "JobReclaimsFromItsPodSet",
         "JobTextsAreCorrected",
         "LwsPodsGetQueueName",
         "LwsQueueMayChange",
+        "LwsSurgeMayBePercentage",
         "NoUngateOntoFailedNode",
+        "OldRevisionsWaitForAdmission",
+        "PodLevelPartsAreCompared",
         "PodSetsUpToEighteen",
         "PodIndexOffsetIsChecked",
         "PodSetsUpToTen",
         "PrebuiltNameByAnnotation",
         "PrebuiltTopologyIsCompared",
         "PriorityClassMissingEvent",
+        "QueueChangesReachGatedPods",
         "RayAutoscalerCounted",
         "RayAutoscalingNeedsOneCluster",
         "RayRedisCleanupCounted",
@@ -118,6 +132,9 @@ _CHANGES = frozenset(
         "ReplacedSlicesAreNamed",
         "SlicesFollowPriority",
         "StatefulSetTopologyIsChecked",
+        "SparkNodeSelectorCounts",
+        "SparkRequestsAreSparks",
+        "StatefulSetCountFollowsScaleUp",
         "WorkerPodsAreMarked",
     }
 )
@@ -167,6 +184,9 @@ class JobsConfiguration:
         absent_changes: Changes of Kueue that are not in effect, of those that `kueuecore.releases.changes` lists; by
             default those that the default release lacks.
         waits_for_pods_ready: `waitForPodsReady`, on by default: whether Workloads report if their pods are ready.
+        follows_scheduling: Whether Workloads report if their pods have nodes: there is a
+            `waitForPodsReady.unscheduledTimeout`.
+        most_own_timeout_s: `waitForPodsReady.maxTimeoutOnWorkload`: the longest timeouts that a job may give itself.
         deactivated_retention_ns: `objectRetentionPolicies.workloads.afterDeactivatedByKueue`: how long to keep the job
             of a Workload that Kueue has deactivated, in nanoseconds; None: forever.
     """
@@ -181,6 +201,8 @@ class JobsConfiguration:
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     absent_changes: AbstractSet[str] = field(default_factory=lambda: _absent_by_default())
     waits_for_pods_ready: bool = True
+    follows_scheduling: bool = False
+    most_own_timeout_s: int = 7200
     deactivated_retention_ns: int | None = None
 
     @classmethod
@@ -212,6 +234,7 @@ class JobsConfiguration:
             for it in measured
             if not text_at(it, "sourceAnnotationKey")
         ]
+        ready = object_at(settings, "waitForPodsReady")
         waits_for_pods = "waitForPodsReady" in settings and not configuration.is_enabled("DisableWaitForPodsReady")
         return cls(
             frameworks=_texts(integrations, "frameworks"),
@@ -223,6 +246,8 @@ class JobsConfiguration:
             feature_gates={gate: configuration.is_enabled(gate) for gate in _GATES},
             absent_changes=frozenset(change for change in _CHANGES if not configuration.has_change(change)),
             waits_for_pods_ready=waits_for_pods,
+            follows_scheduling=waits_for_pods and duration_ns(text_at(ready, "unscheduledTimeout") or "0s") > 0,
+            most_own_timeout_s=duration_ns(text_at(ready, "maxTimeoutOnWorkload") or "2h") // 10**9,
             deactivated_retention_ns=duration_ns(retention) if retention else None,
         )
 

@@ -118,12 +118,19 @@ def _size(job: JsonObject) -> int:
     return int_at(job, "spec", "leaderWorkerTemplate", "size", default=1)
 
 
-def n_groups(job: JsonObject) -> int:
-    """Return how many groups there are, including surplus ones during a rolling update."""
+def n_groups(job: JsonObject, *, with_percentages: bool = False) -> int:
+    """Return how many groups there are, including surplus ones during a rolling update.
+
+    Args:
+        job: The LeaderWorkerSet.
+        with_percentages: Whether maxSurge may be a percentage of the replicas; else that counts as none.
+    """
     replicas = int_at(job, "spec", "replicas", default=1)
     surge = object_at(job, "spec", "rolloutStrategy", "rollingUpdateConfiguration").get("maxSurge")
-    if isinstance(surge, str):
-        # Kueue ignores a percentage.
+    if isinstance(surge, str) and surge.endswith("%") and with_percentages:
+        percent, _ = go_int(surge[:-1])
+        surge = 0 if percent is None else -(-replicas * percent // 100)
+    elif isinstance(surge, str):
         surge, _ = go_int(surge)
     is_replacing = int_at(job, "status", "updatedReplicas") < replicas
     if isinstance(surge, int) and surge > 0 and is_replacing:

@@ -23,6 +23,7 @@ from kueuecore.jobs.context import (
 )
 from kueuecore.jobs.field_paths import path_text
 from kueuecore.jobs.integration import Integration, JobPodSet
+from kueuecore.jobs.own_timeouts import timeout_problems
 from kueuecore.jobs.rejections import forbidden, go_error, go_int, invalid
 from kueuecore.jobs.topology import (
     GROUP_NAME,
@@ -154,7 +155,7 @@ def common_problems(job: JsonObject, integration: Integration, configuration: Jo
         problems.append(forbidden(field, f"elastic job is not supported for {_quoted_kind(integration)}"))
     if configuration.enabled("AdmissionGatedBy"):
         problems += admission_gate_problems(annotations_of(job).get(ADMISSION_GATED_BY, ""))
-    return problems
+    return problems + timeout_problems(job, configuration)
 
 
 def _quoted_kind(integration: Integration) -> str:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kueuecore.reference import conditions, times, variants
-from kueuecore.reference.objects import CLUSTER_SCOPED, ClusterQueue, complete, key, local_queue_key
+from kueuecore.reference.objects import (
+    CLUSTER_SCOPED,
+    ClusterQueue,
+    complete,
+    key,
+    local_queue_key,
+    with_effective_quotas,
+)
 from kueuecore.reference.pending import PendingQueue
 from kueuecore.reference.pods import constraints, has_constraints
 from kueuecore.reference.selectors import matches_labels
@@ -21,7 +28,7 @@ class Watchers(State):
     def apply(self, objects: Iterable[Json], *, now: str | int | None = None, trusted: bool = False) -> None:
         """Create or change objects."""
         self.advance(now)
-        for manifest in objects:
+        for manifest in (with_effective_quotas(it, self.settings) for it in objects):
             completed = complete(conditions.copied(manifest), defaults=not trusted)
             if not trusted:
                 completed["metadata"].setdefault("creationTimestamp", times.text(self.now))

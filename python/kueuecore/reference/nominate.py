@@ -93,7 +93,7 @@ def inadmissible_because(
         return NAMESPACE_MISMATCH if is_lower else NAMESPACE_MISMATCH_WITH_CAPITAL
     if problems := pods.resource_problems(workload):
         return f"resources validation failed: {pods.problem_text(problems)}"
-    if problems := pods.limit_range_problems(workload, pods.summarize(limits)):
+    if problems := pods.limit_range_problems(workload, pods.summarize(limits), settings):
         return f"resources didn't satisfy LimitRange constraints: {pods.problem_text(problems)}"
     return ""
 

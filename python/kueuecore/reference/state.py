@@ -97,7 +97,7 @@ class State:
 
     def _adjusted(self, workload: Json) -> Json:
         limits, classes = self.limit_ranges(workload), self.kind("RuntimeClass")
-        return adjusted(workload, limit_ranges=limits, runtime_classes=classes)
+        return adjusted(workload, limit_ranges=limits, runtime_classes=classes, settings=self.settings)
 
     def snapshot(self) -> Snapshot:
         """Return the snapshot for a cycle."""

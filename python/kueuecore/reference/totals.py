@@ -112,8 +112,10 @@ def queue_time(workload: Json, settings: Settings, requeuing_timestamp: str = ""
 
 def _transformed(requests: dict[str, Fraction], settings: Settings) -> dict[str, Fraction]:
     """Apply the exclusions and transformations of the Configuration (rules/01 §7.3 3 and 4)."""
-    requests = {name: total for name, total in requests.items() if not name.startswith(settings.excluded_prefixes)}
     is_apart = settings.has("TransformationsAreSummedApart")
+    may_be_inputs = is_apart and settings.has("ExcludedResourcesAreInputs")
+    if not may_be_inputs:
+        requests = _without_excluded(requests, settings)
     kept: dict[str, Fraction] = {}
     made: dict[str, Fraction] = {}
     # rules/01 §7.3: Kueue took no order, in which whoever overwrites another comes by chance.
@@ -125,7 +127,13 @@ def _transformed(requests: dict[str, Fraction], settings: Settings) -> dict[str,
         made = quantity.total(made, {output: base * quantity.parse(factor) for output, factor in outputs})
         if (rule.get("strategy") or "Retain") == "Retain":
             (kept if is_apart else made)[name] = total if is_apart else scaled
+    if may_be_inputs:
+        kept = _without_excluded(kept, settings)
     return quantity.total(kept, {name: max(total, Fraction(0)) for name, total in made.items()} if is_apart else made)
+
+
+def _without_excluded(requests: dict[str, Fraction], settings: Settings) -> dict[str, Fraction]:
+    return {name: total for name, total in requests.items() if not name.startswith(settings.excluded_prefixes)}
 
 
 def _factor(number: Fraction, settings: Settings) -> Fraction:
@@ -144,7 +152,7 @@ def _totals(workload: Json, settings: Settings) -> list[PodSetTotals]:
     if not conditions.admission(workload):
         for pod_set in pod_sets:
             name = pod_set["name"]
-            needed = _transformed(pod_requests(pod_set["template"]["spec"]), settings)
+            needed = _transformed(pod_requests(pod_set["template"]["spec"], settings), settings)
             least = 0 if settings.has("RequestsAreNotNegative") else amount.LEAST
             single = {n: max(quantity.value(n, q), least) for n, q in needed.items()}
             asked = {n: amount.multiply(value, left[name]) for n, value in single.items()}
@@ -183,7 +191,7 @@ def _topology_use(workload: Json, assignment: Json, held: PodSetTotals, settings
         return None
     if not settings.has("NodeUsageIsThatOfPods"):
         templates = []
-    return TopologyUse(stands, single_pod(templates[0]) if templates else held.scaled(1).requests)
+    return TopologyUse(stands, single_pod(templates[0], settings) if templates else held.scaled(1).requests)
 
 
 def _canonical(quantities: Mapping[str, str] | None) -> Json:

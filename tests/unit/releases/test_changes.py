@@ -43,10 +43,18 @@ ELSEWHERE = {
         NodeChangesRetryTheirQueues""",
     "tests/unit/jobs/test_topology_of_0_20.py": """
         PodIndexOffsetIsChecked PrebuiltTopologyIsCompared StatefulSetTopologyIsChecked""",
+    "tests/unit/jobs/test_changes_of_0_20.py": """
+        JobReclaimsFromItsPodSet SparkRequestsAreSparks SparkNodeSelectorCounts PodLevelPartsAreCompared
+        StatefulSetCountFollowsScaleUp EvictedSlicesWaitForTheirPods LwsSurgeMayBePercentage
+        OldRevisionsWaitForAdmission QueueChangesReachGatedPods DefaultPriorityClassNeedsManagedNamespace""",
+    "tests/unit/multikueue/test_changes_of_0_20.py": "WorkersWithoutOwnerAreRetried",
+    "rust/core/src/pods/totals/tests.rs": "DevicesReplaceContainerRequests",
+    "rust/wire/src/validate/tests/changes_of_0_20.rs": "MinCountMayBeZero ConcurrentFlavorsUpTo32 SchemaFieldsOf020",
+    "tests/unit/cli/test_convert.py": "OldVersionIsNotServed",
     "tests/unit/test_provisioning.py": "ProvisioningSkipsEmptyPodSets ProvisioningMessageCleared",
     "tests/unit/multikueue/test_connections.py": "MultiKueueBackoffInMessage MultiKueueCheckEditsRequeue",
     "rust/wire/src/configuration/tests.rs": """
-        WaitForPodsReadyByDefault ClientConnectionIsFast DeviceClassesShareMappings""",
+        WaitForPodsReadyByDefault ClientConnectionIsFast ClientConnectionIsFaster DeviceClassesShareMappings""",
     "rust/core/src/pods/devices/tests.rs": "UnresolvedDevicesAreNamed",
     "rust/wire/src/validate/tests/workload.rs": "PodsKeyIsReserved SchemaFieldsOf017 SchemaFieldsOf018",
 }

@@ -81,7 +81,7 @@ class FlavorNodes:
             _add(own.free, node_rules.allocatable(node), 1)
             for pod in (pod for pod in pods if pod["spec"].get("nodeName") == name):
                 if node_rules.is_foreign(pod, self.settings):
-                    _add(own.free, node_rules.single_pod(pod["spec"]), -1)
+                    _add(own.free, node_rules.single_pod(pod["spec"], self.settings), -1)
                     _add(own.free, {"pods": 1}, -1)
                 if not node_rules.is_over(pod):
                     own.pods.append(pod)

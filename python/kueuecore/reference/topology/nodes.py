@@ -46,9 +46,9 @@ def is_of_flavor(node: Json, flavor: Json, levels: Sequence[str]) -> bool:
     )
 
 
-def single_pod(pod: Json) -> dict[str, int]:
+def single_pod(pod: Json, settings: Settings) -> dict[str, int]:
     """Return the requests of one pod, by its spec (rules/08 §4.5)."""
-    return {name: quantity.value(name, asked) for name, asked in pod_requests(pod).items()}
+    return {name: quantity.value(name, asked) for name, asked in pod_requests(pod, settings).items()}
 
 
 def allocatable(node: Json) -> dict[str, int]:

@@ -344,7 +344,7 @@ pub(crate) fn requests_topology(pod_set: &PodSet) -> bool {
 
 /// Do the pods themselves, before any transformation, request one of these resources?
 fn requests_any(pod_set: &PodSet, covered: &[ResourceId], context: &Context<'_>) -> bool {
-    let own = pod_requests(&pod_set.template.spec);
+    let own = pod_requests(&pod_set.template.spec, context.config.changes);
     covered.iter().any(|resource| own.contains_key(context.names.resource_text(*resource)))
 }
 

@@ -87,7 +87,7 @@ impl<'a> Placer<'a> {
             return None;
         }
         let record = state.workloads.get(workload);
-        let requests = record.spec.adjusted.iter().map(requests_of).collect();
+        let requests = record.spec.adjusted.iter().map(|pod_set| requests_of(pod_set, state.config.changes)).collect();
         Some(Self { state, queue, record, slice, seen, requests })
     }
 
@@ -430,7 +430,8 @@ impl State {
             }
             let place = now.map_or_else(|| place.clone(), |now| without(place, now).into());
             if !place.domains.is_empty() {
-                let per_pod = if by_pods { requests_of(pod_set) } else { self.share_of_pod(it, &known) };
+                let per_pod =
+                    if by_pods { requests_of(pod_set, self.config.changes) } else { self.share_of_pod(it, &known) };
                 let per_pod = Arc::new(with_pod(&per_pod));
                 // Before, each resource charged its flavor once more.
                 stands.extend(flavors.drain(..).map(|flavor| Stand {

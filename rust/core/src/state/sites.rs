@@ -125,7 +125,8 @@ impl State {
                 continue;
             }
             let pod_set = pod_set.filter(|_| by_pods);
-            let per_pod = pod_set.map_or_else(|| share_of_pod(assigned), |pod_set| with_pod(&requests_of(pod_set)));
+            let per_pod = pod_set
+                .map_or_else(|| share_of_pod(assigned), |pod_set| with_pod(&requests_of(pod_set, config.changes)));
             let mut flavors: SmallVec<[FlavorId; 1]> =
                 assigned.flavors.values().map(|name| names.flavors.intern(name)).collect();
             flavors.sort_unstable();
@@ -141,7 +142,7 @@ impl State {
         let changes = self.config.changes;
         let takes = |pod: Option<&Pod>| {
             let pod = pod.filter(|pod| takes_room(pod, changes))?;
-            Some((pod.node_name.clone(), with_pod(&values(&pod_requests(&pod.spec)))))
+            Some((pod.node_name.clone(), with_pod(&values(&pod_requests(&pod.spec, changes)))))
         };
         let (before, now) = (takes(old), takes(new));
         if before == now {
@@ -206,8 +207,8 @@ pub(crate) fn takes_room(pod: &Pod, changes: Changes) -> bool {
 }
 
 /// Requests of one pod of a pod set, by its template.
-pub fn requests_of(pod_set: &PodSet) -> Amounts {
-    values(&pod_requests(&pod_set.template.spec))
+pub fn requests_of(pod_set: &PodSet, changes: Changes) -> Amounts {
+    values(&pod_requests(&pod_set.template.spec, changes))
 }
 
 /// The same, including the pod itself.

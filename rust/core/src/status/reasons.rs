@@ -89,6 +89,10 @@ pub(crate) const LOCAL_QUEUE_RESTARTED: &str = "LocalQueueRestarted";
 // Reasons of PodsReady, and causes of evictions after its timeout (rules/07 §6).
 /// Not all pods are ready yet.
 pub(crate) const WAIT_FOR_START: &str = "WaitForStart";
+/// A pod has no node yet.
+pub(crate) const WAIT_FOR_SCHEDULING: &str = "WaitForScheduling";
+/// All pods have, or had, a node.
+pub(crate) const ALL_REQUIRED_PODS_SCHEDULED: &str = "AllRequiredPodsScheduled";
 /// The same, as written by older versions of Kueue.
 pub(crate) const PODS_READY: &str = "PodsReady";
 /// Pods that were ready have failed.

@@ -275,7 +275,47 @@ changes! {
     NodeChangesRetryTheirQueues: [16152], [(20, 0)], "rules/08 §11.11", Changelog,
         "Topology: a change of a node or flavor has the workloads of queues with that flavor retried; before, those of all queues";
     // Kueue 0.20: charges, validation and statuses.
+    OwnLimitsBeforeDefaults: [15023], [(20, 0)], "rules/01 §7.3", Read,
+        "A container's own limits are its missing requests before the defaults of LimitRanges are; before, a default request won over the container's limit";
+    ContainersBoundPodLevelRequests: [16047], [(20, 0)], "rules/01 §7.3", Read,
+        "A request for a whole pod below the sum of its containers counts as that sum; before, as it is";
+    ExcludedResourcesAreInputs: [15954, 16041], [(20, 0)], "rules/01 §7.3", Proposal,
+        "Excluded resources are inputs and multipliers of transformations; before, they were dropped first";
+    DevicesReplaceContainerRequests: [14154], [(20, 0)], "rules/09 §8", Proposal,
+        "Devices replace what containers request of an extended resource, sidecars beside them; before, everything under its name, without a sum over sidecars";
+    MinCountMayBeZero: [14720], [(20, 0)], "rules/01 §10", Proposal,
+        "minCount of a pod set may be 0 in the schema; before, it was at least 1";
+    ConcurrentFlavorsUpTo32: [15949], [(20, 0)], "rules/09 §4", Changelog,
+        "With concurrentAdmissionPolicy, a resource group has up to 32 flavors; before 16";
+    SchemaFieldsOf020: [], [(20, 0)], "rules/01 §10", Read,
+        "ClusterQueues and Cohorts have status.effectiveQuotas; before, the field was dropped";
+    OldVersionIsNotServed: [14558], [(20, 0)], "rules/01 §8", Changelog,
+        "Kueue's kinds are served in v1beta2 alone; before, in v1beta1, too";
     // Kueue 0.20: jobs, MultiKueue and the configuration.
+    JobReclaimsFromItsPodSet: [16111], [(20, 0)], "rules/10 §4.5", Read,
+        "Reclaimable pods of a Job are counted from the pods of its pod set; before, from its parallelism, though it may exceed the completions";
+    SparkRequestsAreSparks: [15833], [(20, 0)], "rules/10 §5.13", Read,
+        "A SparkApplication's pods request what Spark does: cores, overhead of memory, and what sparkConf says; before, coreRequest and memory alone";
+    SparkNodeSelectorCounts: [15649], [(20, 0)], "rules/10 §5.13", Proposal,
+        "spec.nodeSelector of a SparkApplication is part of both pod sets; before, it was ignored, and lost when the job stopped";
+    PodLevelPartsAreCompared: [14436], [(20, 0)], "rules/10 §3.4", Proposal,
+        "Resources of a whole pod and resource claims count when a Workload is compared with its job; before, they did not";
+    StatefulSetCountFollowsScaleUp: [15279], [(20, 0)], "rules/10 §5.6", Proposal,
+        "A StatefulSet scaled to 0 and up again has its new replicas counted before its Workload leaves the hold; before, the old ones were charged";
+    EvictedSlicesWaitForTheirPods: [15661], [(20, 0)], "rules/09 §2", Proposal,
+        "An evicted slice keeps its quota until its pods have stopped, unless an admitted slice has replaced it; before, it lost it at once while a replacement waited";
+    LwsSurgeMayBePercentage: [14405], [(20, 0)], "rules/10 §5.7", Changelog,
+        "LeaderWorkerSet: a maxSurge in percent counts groups of a rolling update; before, as none, and Workloads of surplus groups were deleted";
+    OldRevisionsWaitForAdmission: [16329], [(20, 0)], "rules/10 §5.6", Changelog,
+        "Pods that a rolling update replaces are ungated once their Workload is admitted; before, at once";
+    QueueChangesReachGatedPods: [16270], [(20, 0)], "rules/10 §5.6", Changelog,
+        "A changed queue of a StatefulSet is written to its gated pods; before, to all";
+    DefaultPriorityClassNeedsManagedNamespace: [15851], [(20, 0)], "rules/10 §2.2", Changelog,
+        "Jobs get the default WorkloadPriorityClass only where managedJobsNamespaceSelector selects their namespace; before, in every namespace";
+    WorkersWithoutOwnerAreRetried: [14997], [(20, 0)], "rules/06 §4", Proposal,
+        "MultiKueue: a remote Workload that ends because its owner is gone resets the check; before, the manager's Workload ended, too";
+    ClientConnectionIsFaster: [15206], [(20, 0)], "rules/11 §2", Changelog,
+        "clientConnection allows 1000 requests a second and bursts of 1000; before 300 and 500";
     SchedulerLibraryNeedsTopology: [16362], [(20, 0)], "rules/11 §4.3", Changelog,
         "Gate SchedulerLibraryIntegration needs TopologyAwareScheduling; before, nothing";
 }

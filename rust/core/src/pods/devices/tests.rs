@@ -290,6 +290,24 @@ fn expressions_and_published_numbers_leave_a_workload_undecided() {
     assert_eq!(world.condition("w", QUOTA_RESERVED), "");
 }
 
+#[test]
+fn what_newer_gates_decide_by_published_devices_stays_undecided() {
+    let alternatives = ResourceClaimTemplate {
+        meta: namespaced("t"),
+        requests: vec![DeviceRequest { exactly: None, first_available: true }].into(),
+    };
+    let mut world = world_with(Gates::default().with(Gate::KueueDRAIntegrationPrioritizedList, true));
+    world.apply([Object::ResourceClaimTemplate(alternatives)]);
+    world.submit(claimant("w", 1, &["t"]));
+    assert!(world.cycle().undecided[0].message.starts_with("claims devices by a list of alternatives "));
+    for (is_on, n_undecided) in [(true, 1), (false, 0)] {
+        let mut world = world_with(Gates::default().with(Gate::KueueDRADeviceFeasibility, is_on));
+        world.apply([template("t", [exactly("gpu.example.com", 1)])]);
+        world.submit(claimant("w", 1, &["t"]));
+        assert_eq!(world.cycle().undecided.len(), n_undecided);
+    }
+}
+
 /// `shared.example.com` is charged by a counter.
 fn with_counter() -> World {
     let source = DeviceSource {
