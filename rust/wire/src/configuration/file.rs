@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use kueuecore::base::quantity::Quantity;
-use kueuecore::base::releases::{Release, Version};
+use kueuecore::base::releases::{self, Release};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ pub const SINCE: [(&str, u8); 13] = [
 /// field has no list positions.
 #[must_use]
 pub fn comes_with(path: &str, release: Release) -> Option<u8> {
-    let (_, line) = SINCE.iter().find(|(field, line)| *field == path && Version::new(*line, 0) > release.version())?;
+    let (_, line) = SINCE.iter().find(|(field, line)| *field == path && releases::Version::new(*line, 0) > release.version())?;
     Some(*line)
 }
 
