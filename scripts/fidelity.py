@@ -97,8 +97,7 @@ The player reproduces all recorded runs of 0.19.2. Not drawn, as they are known 
 - workloads that end or are deleted while a cycle waits for the pods of another (`blockAdmission`): Kueue admits what
   has ended;
 - slices of elastic workloads with usage-based sharing: for a moment Kueue prices a slice and the one that it replaces;
-- a LocalQueue that moves to another ClusterQueue, which an API server refuses, where pods are waited for: Kueue leaves
-  behind who is in a backoff;
+- a LocalQueue that moves to another ClusterQueue, which an API server refuses;
 - nodes that change in the very second in which an admission check becomes Ready.
 
 Worlds that are played but not compared are in [unplayed.py](../tests/judge/unplayed.py): what old patches do, each with

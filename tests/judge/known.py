@@ -28,9 +28,8 @@ def without_known(
         else:
             # Kueue admits what ended, and says why it waits of what was deleted, while a cycle waited for pods.
             events = [it for it in events if it["op"] != "finish" and not _deletes_work(it)]
-    if pods:
-        # Kueue leaves behind who is in a backoff; an API server refuses such a move.
-        events = list(_without_moves(events, objects))
+    # An API server refuses such a move; in Kueue's memory, those in a backoff stay behind.
+    events = list(_without_moves(events, objects))
     if any(_changes_nodes(it) for it in events):
         # A node may fail in the very second in which checks become Ready: who is first is not the same.
         plans = object_at(config, "admissionChecks")

@@ -22,8 +22,10 @@ _STUCK = {str(2**63 - 1), f"{(2**63 - 1) // 1000}.{(2**63 - 1) % 1000:03}"}
 
 def unplayed(release: Release, runs: Sequence[Parts]) -> str:
     """Return why runs of one world by a release, by Kueue or by us, are not compared; empty: they are."""
-    admitted = [pods for run in runs for pods in _placed(run)]
-    if release < _SEEDS_ALL_FLAVORS and any(map(_has_second_pass, runs)) and any(_has_several(it) for it in admitted):
+    in_topology = [pods for run in runs for pods in _in_topology(run)]
+    admitted = [pods for pods in in_topology if "topologyAssignment" in pods]
+    has_several = any(_has_several(it) for it in in_topology)
+    if release < _SEEDS_ALL_FLAVORS and has_several and any(map(_has_second_pass, runs)):
         return (
             "a second pass keeps the flavor of any one resource, and looks for the others beside its own usage (#11005)"
         )
@@ -31,10 +33,10 @@ def unplayed(release: Release, runs: Sequence[Parts]) -> str:
         return "pods are placed in negative numbers, which an API server refuses (#10949)"
     if release < _SKIPS_EMPTY_POD_SETS and any("slices" not in it["topologyAssignment"] for it in admitted):
         return "pod sets of no pods get an assignment, which an API server refuses (#10478)"
-    if any(map(_is_stuck, runs)):
-        return "usage stays at 2^63-1, and each update of a workload adds to that of the cohort what no longer fits"
     if release < _SKIPS_EMPTY_POD_SETS and len({frozenset(_with_no_pods(it)) for it in runs}) > 1:
         return "pod sets of no pods need room in the topology (#10478)"
+    if any(map(_is_stuck, runs)):
+        return "usage stays at 2^63-1, and each update of a workload adds to that of the cohort what no longer fits"
     return ""
 
 
@@ -56,11 +58,11 @@ def _amounts(of: dict[str, Any]) -> Iterator[str]:
     return (amount for flavor in of.values() for amount in flavor.values())
 
 
-def _placed(run: Parts) -> Iterator[dict[str, Any]]:
-    """Yield the pod sets that got places."""
+def _in_topology(run: Parts) -> Iterator[dict[str, Any]]:
+    """Yield the pod sets that got places, or are to get them later."""
     for cycle in _cycles(run):
         for it in (*cycle.get("admitted", ()), *cycle.get("assigned", ())):
-            yield from (pods for pods in it["podSets"] if "topologyAssignment" in pods)
+            yield from (pods for pods in it["podSets"] if {"topologyAssignment", "delayedTopologyRequest"} & {*pods})
 
 
 def _with_no_pods(run: Parts) -> Iterator[tuple[int, str]]:

@@ -74,7 +74,7 @@ impl Victims {
     }
 }
 
-/// Does a target that is listed twice leave twice (rules/04 §7)? So is a slice that an entry replaces and preempts.
+/// Does a target that is listed twice leave twice (rules/04 §7)? One that an entry replaces and preempts is.
 pub(crate) fn leaves_again(state: &State) -> bool {
     !state.config.changes.has(Change::TargetsLeaveOnce)
 }

@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::base::changes::Change;
 use crate::base::gates::{Gate, Gates};
 use crate::topology::balanced;
 use crate::topology::capacity::{Amounts, Row};
@@ -35,7 +36,9 @@ impl<'a> Ground<'a> {
         let wish = wish.within(gates, self.tree.changes);
         let request = wish.in_tree(self.tree).ok()?.with_tail(i64::from(ask.count), gates);
         let may_balance = gates.enabled(Gate::TASBalancedPlacement) && balanced::is_wanted(&request);
-        if may_balance || ask.previous.is_some() || request.tail > 0 {
+        // Until then, domains may have room for a negative number of pods, which the sums here leave out.
+        let may_be_negative = !self.tree.changes.has(Change::FullNodesHaveNoRoom);
+        if may_balance || may_be_negative || ask.previous.is_some() || request.tail > 0 {
             return None;
         }
         let need = i64::from(ask.count) / request.slice_size;
