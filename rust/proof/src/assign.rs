@@ -49,7 +49,7 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
     state.refresh_sites();
     for (flavor, usage) in entries(&input["tasUsage"]) {
         let stands = super::topology::stand(&mut state, flavor, usage)?;
-        state.sites.try_with(&stands);
+        state.sites.try_with(&stands, false);
     }
     let node = state.queues[queue].node.ok_or("a ClusterQueue without a node")?;
     let mut oracle = Recorded::read(&mut state, &input["oracle"])?;

@@ -374,8 +374,8 @@ fn cached_tables_change_no_placement() {
             let mut sets = vec![pod_set("worker", 4, slices(asked.clone(), HOSTNAME, 1 + i32::from(dice.once_in(3))))];
             sets.extend(dice.once_in(3).then(|| pod_set("leader", 1, asked)));
             let asks: Vec<Ask<'_>> = sets.iter().enumerate().map(|(at, it)| ask(at, it, &cpu, None)).collect();
-            let gone = Assumed::from([("h00".into(), Amounts::from([("cpu".to_owned(), 1000)]))]);
-            let nobody = Assumed::default();
+            let gone = AmountsById::from([("h00".into(), Amounts::from([("cpu".to_owned(), 1000)]))]);
+            let nobody = AmountsById::default();
             let terms = Terms {
                 gates: Gates::default().with(Gate::TASBalancedPlacement, dice.once_in(4)),
                 simulates_empty: dice.once_in(4),
@@ -411,7 +411,7 @@ fn a_replacement_moves_only_the_pods_of_the_lost_host() {
             simulates_empty: false,
             unhealthy: Some(host),
             stays: false,
-            given_back: &Assumed::default(),
+            given_back: &AmountsById::default(),
         };
         shown(&ground(&hosts).place(&asks, terms, &mut Assumed::default(), ("", &mut Seen::default())), 0)
     };
