@@ -30,7 +30,8 @@ WORLDS: list[Json] = [
 
 # What the engine does not decide is tested where it is decided.
 ELSEWHERE = {
-    "tests/unit/releases/test_changes.py": "GateDependenciesAreChecked GateDependenciesAreListed",
+    "tests/unit/releases/test_changes.py": """
+        GateDependenciesAreChecked GateDependenciesAreListed SchedulerLibraryNeedsTopology""",
     "tests/unit/jobs/test_changes_of_kueue.py": """
         RayAutoscalerCounted RaySubmitterSidecarCounted RayRedisCleanupCounted CompletedIndexesReclaimed
         FailedIndexesReclaimed RayValidationFailedOnHold DefaultQueueNeedsManagedNamespace AncestorUidsChecked
@@ -119,3 +120,15 @@ def test_gates_that_others_need(gate: str, before: str, since: str, words: str) 
     Configuration.of([manifest], feature_gates={gate: False}, release=before)
     with pytest.raises(ConfigurationError, match=words):
         Configuration.of([manifest], feature_gates={gate: False}, release=since)
+
+
+def test_the_gate_of_the_scheduler_library_needs_that_of_topology() -> None:
+    def refusal(release: str) -> str:
+        manifest = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+        gates = {"SchedulerLibraryIntegration": True, "TopologyAwareScheduling": False}
+        with pytest.raises(ConfigurationError) as refused:
+            Configuration.of([manifest], feature_gates=gates, release=release)
+        return str(refused.value)
+
+    assert "SchedulerLibraryIntegration is enabled" not in refusal("0.20.0-devel")
+    assert "SchedulerLibraryIntegration is enabled" in refusal("0.20.0")

@@ -43,7 +43,7 @@ def first_steps(case: Json, n: int = 3) -> list[str]:
     ("name", "on", "off"),
     [
         ("change/OtherResultsEndStickiness", ["32: +high"], ["32: +low"]),
-        ("change/PreemptionIsSizedByAssignment/pods", ["3: -v1 -v2"], ["3: -v2"]),
+        ("change/PreemptionIsSizedByAssignment/pods", ["3: -v1 -v2"], ["60: -v2", "61: +p"]),
         ("change/PreemptionIsSizedByAssignment/slice", ["1: -v", "2: +new"], []),
         ("change/SameNamedLocalQueuesDiffer", ["43: -v1"], ["43: -v2"]),
         ("gate/FairSharingRefill/poor", ["10: +poor-a +poor-b"], ["10: +poor-a +rich-p"]),
