@@ -62,7 +62,8 @@ pub const SINCE: [(&str, u8); 13] = [
 /// field has no list positions.
 #[must_use]
 pub fn comes_with(path: &str, release: Release) -> Option<u8> {
-    let (_, line) = SINCE.iter().find(|(field, line)| *field == path && releases::Version::new(*line, 0) > release.version())?;
+    let (_, line) =
+        SINCE.iter().find(|(field, line)| *field == path && releases::Version::new(*line, 0) > release.version())?;
     Some(*line)
 }
 
