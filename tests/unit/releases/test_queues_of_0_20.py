@@ -143,8 +143,8 @@ def played(of: Json) -> Json:
 def test_members_of_a_group_that_stand_apart_each_find_their_victims() -> None:
     objects = [*queue(cpu="5", memory="1Gi")]
     low = [
-        manifest("Workload", name, {"queueName": "a", "priority": 0, "podSets": [pod_set("main", 1, "", **{of: much})]})
-        for name, of, much in (("v-cpu", "cpu", "5"), ("v-memory", "memory", "1Gi"))
+        manifest("Workload", name, {"queueName": "a", "priority": 0, "podSets": [wanted]})
+        for name, wanted in (("v-cpu", pod_set("main", 1, cpu="5")), ("v-memory", pod_set("main", 1, memory="1Gi")))
     ]
     pod_sets = [
         pod_set("leader", 1, "g", cpu="1"),
