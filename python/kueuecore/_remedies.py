@@ -13,12 +13,13 @@ __all__ = ["remedy_of"]
 _STRATEGIES = "fairSharing.preemptionStrategies"
 
 
-def remedy_of(problem: Problem, api_versions: Mapping[str, str]) -> str:
+def remedy_of(problem: Problem, api_versions: Mapping[str, str], file: str = "") -> str:
     """Return the remedy of a problem with a quantity, a kind or a version; empty if there is none.
 
     Args:
         problem: The problem.
         api_versions: The newest apiVersion of each kind that is read.
+        file: The file of the object, if it has one.
 
     Example:
         >>> from kueuecore.errors import ObjectRef
@@ -27,6 +28,9 @@ def remedy_of(problem: Problem, api_versions: Mapping[str, str]) -> str:
     """
     if problem.field == _STRATEGIES and problem.message.startswith("Required value"):
         return "write [LessThanOrEqualToFinalShare, LessThanInitialShare], which is the default of v1beta1"
+    if "no matches for kind" in problem.message:
+        path = "PATH" if not file or file.startswith("<") else file
+        return f"convert it: kueuecore convert {path}"
     if is_about_quantity(problem.message):
         return quantity_remedy(problem.value)
     meant = ""

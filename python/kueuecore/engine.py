@@ -355,6 +355,18 @@ class Engine(SavedEngine, HeldObjects):
         """
         return self._core.note_readiness(*workload_key(namespace, name), flag("are_ready", are_ready), nanoseconds(now))
 
+    def note_scheduling(self, name: str, *, namespace: str, now: TimeLike, are_scheduled: bool) -> bool:
+        """Record whether all pods of a workload's job have nodes: condition PodsScheduled (rules/07 §6).
+
+        Raises:
+            UnknownObjectError: There is no such Workload.
+
+        Returns:
+            False if that is nothing new, or if there is no `waitForPodsReady.unscheduledTimeout`.
+        """
+        are_scheduled = flag("are_scheduled", are_scheduled)
+        return self._core.note_scheduling(*workload_key(namespace, name), are_scheduled, nanoseconds(now))
+
     def take_written(self) -> tuple[WorkloadState, ...]:
         """Return the workloads that may have been written to since the last call, by namespace and name.
 

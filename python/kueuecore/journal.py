@@ -269,6 +269,7 @@ _CALLS: Mapping[str, tuple[_Reader, ...]] = {
     "release": (_text, _text),
     "forget": (_text, _text, _flag),
     "note_readiness": (_text, _text, _flag),
+    "note_scheduling": (_text, _text, _flag),
     "confirm": (_text, _text),
     "what_if": (_data, _flag),
     "_look_at_nodes_again": (_text, _text),

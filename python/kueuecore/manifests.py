@@ -387,8 +387,9 @@ def located(error: ManifestError, manifests: Sequence[ManifestLike]) -> Manifest
     from kueuecore._written_values import as_written
 
     def place(problem: Problem) -> Problem:
-        problem = problem if problem.remedy else replace(problem, remedy=remedy_of(problem, API_VERSIONS))
         manifest = manifests[problem.index] if problem.index is not None and problem.index < len(manifests) else None
+        file = manifest.source.file if isinstance(manifest, Manifest) else ""
+        problem = problem if problem.remedy else replace(problem, remedy=remedy_of(problem, API_VERSIONS, file))
         return manifest.locate(problem) if isinstance(manifest, Manifest) else as_written(problem, None)
 
     return error.mapped(place)

@@ -33,7 +33,7 @@ def free_of_reference(comparison: Comparison) -> Free:
     return {
         (flavor, leaf.path, resource): free
         for flavor, nodes in snapshot.topologies.items()
-        for name, leaf in nodes.leaves.items()
+        for name, leaf in nodes.named.items()
         for resource, free in nodes.remaining(name).items()
     }
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kueuecore.reference import World
 from kueuecore.reference.settings import Settings
-from kueuecore.reference.topology.assignment import TopologyAssignment
+from kueuecore.reference.topology.assignment import Assumed, TopologyAssignment
 from kueuecore.reference.topology.capacity import FlavorNodes, TopologyUse, fit
 from kueuecore.reference.topology.domains import Ask, Search
 from kueuecore.reference.topology.encoding import decoded, encoded
@@ -39,7 +39,7 @@ class Trial:
     free: dict[str, dict[str, int]]
 
     def place(self) -> dict[str, TopologyAssignment]:
-        return place(Search(self.nodes, self.settings, {}), self.worker, self.leader)
+        return place(Search(self.nodes, self.settings, Assumed()), self.worker, self.leader)
 
     def paths(self, assignment: TopologyAssignment) -> list[tuple[tuple[str, ...], int]]:
         return [(self.nodes.path(values), count) for values, count in assignment.domains]
@@ -55,7 +55,7 @@ def trees(draw: st.DrawFn) -> FlavorNodes:
     nodes = flavor_nodes(levels, *made)
     for name in sorted(nodes.leaves):
         if draw(st.booleans()):
-            nodes.charge_leaf(name, {"cpu": 1000 * draw(st.integers(0, 3)), "pods": 1})
+            nodes.charge_domain(name, {"cpu": 1000 * draw(st.integers(0, 3)), "pods": 1})
     return nodes
 
 
@@ -168,7 +168,7 @@ def test_a_replacement_moves_only_what_stood_on_the_lost_node(trial: Trial, data
     trial.nodes.charge(TopologyUse(old, trial.worker.single))
     lost = data.draw(st.sampled_from([values[-1] for values, _ in old.domains]))
     del trial.nodes.leaves[lost]
-    search = Search(trial.nodes, trial.settings, {})
+    search = Search(trial.nodes, trial.settings, Assumed())
     try:
         new, added = replaced(search, trial.worker, old, lost)
     except NoPlaceError:

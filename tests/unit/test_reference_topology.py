@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kueuecore.reference.settings import Settings
-from kueuecore.reference.topology.assignment import TopologyAssignment
+from kueuecore.reference.topology.assignment import Assumed, TopologyAssignment
 from kueuecore.reference.topology.capacity import FlavorNodes, TopologyUse, fit
 from kueuecore.reference.topology.domains import Ask, Search
 from kueuecore.reference.topology.encoding import encoded
@@ -26,7 +26,7 @@ def settings(**gates: bool) -> Settings:
 
 
 def search(nodes: FlavorNodes, **gates: bool) -> Search:
-    return Search(nodes, settings(**gates), {})
+    return Search(nodes, settings(**gates), Assumed())
 
 
 def stand(assignment: TopologyAssignment) -> dict[str, int]:

@@ -28,7 +28,7 @@ impl Head<'_> {
 
     /// One search for the victims of an assignment.
     pub fn victims(&mut self, assignment: &Assignment) -> Vec<Target> {
-        let requests = assignment.requests_to_preempt_for(&self.candidate);
+        let requests = assignment.requests_to_preempt_for(&self.candidate, self.world.names, self.world.config.changes);
         let demand = Demand::of_assignment(assignment, &requests, self.tree);
         find_targets(&self.world, self.tree, &self.preemptor, &demand)
     }
@@ -37,7 +37,7 @@ impl Head<'_> {
     pub fn decide(&mut self) -> (Assignment, Vec<Target>) {
         let mut oracle = Simulation::new(self.world, self.preemptor);
         let assignment = self.plan.assign(self.tree, self.preemptor.row, None, &mut oracle);
-        let requests = assignment.requests_to_preempt_for(&self.candidate);
+        let requests = assignment.requests_to_preempt_for(&self.candidate, self.world.names, self.world.config.changes);
         let demand = Demand::of_assignment(&assignment, &requests, self.tree);
         let targets = oracle.targets(self.tree, demand);
         (assignment, targets)
@@ -60,6 +60,7 @@ pub(crate) fn with_head<T>(
         candidate: Candidate {
             pod_sets: &record.spec.adjusted,
             totals: &record.totals,
+            of_one_pod: &[],
             resume: None,
             allowed_flavors: None,
             replaced_slice: None,

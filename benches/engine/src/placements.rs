@@ -72,6 +72,7 @@ fn placement(name: &'static str, shape: Shape, n_nodes: usize) -> Row {
         let candidate = Candidate {
             pod_sets: &record.spec.adjusted,
             totals: &record.totals,
+            of_one_pod: &[],
             resume: None,
             allowed_flavors: None,
             replaced_slice: None,
@@ -98,7 +99,7 @@ fn placement(name: &'static str, shape: Shape, n_nodes: usize) -> Row {
                 let mut assignment: Assignment = without_place.clone();
                 state.place(queue, head, &mut assignment);
                 let stands = state.net_stands((queue, head), &assignment);
-                state.sites.try_with(&stands);
+                state.sites.try_with(&stands, false);
                 assignment
             });
             state.sites.rollback_all();

@@ -39,6 +39,7 @@ _COMMANDS = {
     "plan": ("planning", "find the smallest quota that keeps waits short"),
     "anonymise": ("sharing", "remove names from a dump without changing its decisions"),
     "shrink": ("shrinking", "shrink a dump to the smallest that still shows a decision"),
+    "convert": ("converting", "write manifests with Kueue's own kinds in the newest version"),
     "serve": ("serving", "schedule the jobs of a cluster"),
     "completion": ("completion", "print a shell completion script"),
     "gates": ("gates", "list Kueue's feature gates, their defaults and what they do"),

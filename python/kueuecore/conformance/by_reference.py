@@ -82,17 +82,21 @@ def _adjust_resources(case: Json) -> Json:
     world, workload = world_of(case), case["input"]["workload"]
     limits = world.limit_ranges(workload_of(workload))
     classes = world.kind("RuntimeClass")
-    return {"workload": pods.adjusted(workload_of(workload), limit_ranges=limits, runtime_classes=classes)}
+    return {
+        "workload": pods.adjusted(
+            workload_of(workload), limit_ranges=limits, runtime_classes=classes, settings=settings_of(case)
+        )
+    }
 
 
 def _limit_range_validation(case: Json) -> Json:
     given = case["input"]
-    return _errors(pods.pod_problems(given["path"], given["podSpec"], given.get("summary") or {}))
+    return _errors(pods.pod_problems(given["path"], given["podSpec"], given.get("summary") or {}, settings_of(case)))
 
 
 def _validate_limit_range(case: Json) -> Json:
     summary = pods.summarize(case.get("objects", ()))
-    return _errors(pods.limit_range_problems(workload_of(case["input"]["workload"]), summary))
+    return _errors(pods.limit_range_problems(workload_of(case["input"]["workload"]), summary, settings_of(case)))
 
 
 def _validate_resources(case: Json) -> Json:

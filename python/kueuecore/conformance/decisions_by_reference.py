@@ -117,7 +117,7 @@ def find_victims(case: Json) -> Json:
         flavors = {n: FlavorChoice(c["flavor"], modes[c["mode"]], 0) for n, c in pod_set["flavors"].items()}
         assignment.pod_sets.append(PodSetAssignment(pod_set["name"], pod_set["count"], {}, flavors, ["given"], {}))
     scheduling = Cycle(world)
-    need = preempt.Need(info, assignment.need_preemption, requests_of(assignment, info, None))
+    need = preempt.Need(info, assignment.need_preemption, requests_of(assignment, info, None, world.settings))
     targets = find_targets(scheduling.snapshot, need)
     scheduling.issue(Entry(info), targets)
     return {

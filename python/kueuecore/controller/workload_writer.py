@@ -28,6 +28,7 @@ _CONDITIONS = frozenset(
         "Evicted",
         "Finished",
         "PodsReady",
+        "PodsScheduled",
         "Preempted",
         "QuotaReserved",
         "Requeued",
@@ -105,6 +106,8 @@ class WorkloadWriter:
         _, namespace, name = key_of(stored)
 
         def act(engine: Engine) -> None:
+            if report.are_scheduled is not None:
+                engine.note_scheduling(name, namespace=namespace, now=at, are_scheduled=report.are_scheduled)
             if report.are_ready is not None:
                 engine.note_readiness(name, namespace=namespace, now=at, are_ready=report.are_ready)
             if report.stopped:

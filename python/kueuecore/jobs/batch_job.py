@@ -134,7 +134,7 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
             if key in annotations:
                 detail = f"{mode} topology is not supported with elastic jobs"
                 return [*problems, forbidden(f"{_ANNOTATIONS}.{key}", detail)]
-    return problems + slice_size_problems(_ANNOTATIONS, annotations, pod_sets[0].count)
+    return problems + slice_size_problems(_ANNOTATIONS, annotations, pod_sets[0].count, surroundings.configuration)
 
 
 def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:
@@ -209,7 +209,9 @@ def _reclaimable_pods(job: JsonObject, configuration: JobsConfiguration) -> dict
         ended = ("completedIndexes", *(("failedIndexes",) if configuration.has("FailedIndexesReclaimed") else ()))
         done = _n_indexes(",".join(text_at(job, "status", key) for key in ended), completions)
     n_left = max(completions - done, 0)
-    return {"main": parallelism - n_left} if parallelism > 1 and done > 0 and n_left < parallelism else {}
+    # Before the change, pods counted that the completions never leave room for.
+    most = min(parallelism, completions) if configuration.has("JobReclaimsFromItsPodSet") else parallelism
+    return {"main": most - n_left} if most > 1 and done > 0 and n_left < most else {}
 
 
 def _n_indexes(text: str, below: int) -> int:

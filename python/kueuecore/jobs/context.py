@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Protocol, Self, runtime_checkable
 
 from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.jobs.workload_names import NO_UID
 from kueuecore.objects.selectors import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
-from kueuecore.releases import Release
+from kueuecore.releases import DEFAULT_RELEASE, Release
 from kueuecore.times import duration_ns
 
 __all__ = ["INSTALLED_FRAMEWORKS", "JobsConfiguration", "Surroundings", "installed_frameworks"]
@@ -67,20 +68,30 @@ def installed_frameworks(release: Release) -> tuple[str, ...]:
 _GATES = {
     "AdmissionGatedBy": True,
     "AssignQueueLabelsForPods": True,
+    "DeploymentJobUIDLabel": False,
     "ElasticJobsViaWorkloadSlices": True,
+    "FinalizeTerminatingPodGroups": False,
     "FinishOrphanedWorkloads": True,
     "LWSImmutableGroupSize": True,
     "MultiKueue": True,
     "PartialAdmission": True,
+    "PodGroupSchedulingShapeOrdering": False,
+    "PodIntegrationCountSucceededPodsAsReady": False,
     "PodIntegrationValidateGroupOwner": True,
+    "RayServiceValidateUpgradeStrategy": False,
     "ReclaimablePods": True,
     "ShortWorkloadNames": False,
     "SkipAncestorCheckForDeletedWorkloads": True,
     "SparkApplicationIntegration": False,
+    "TASGroupedPodSetSlicing": False,
     "TASMultiLayerTopology": True,
+    "TASPartialSlices": False,
+    "TASRejectFalseUnconstrainedTopology": False,
     "TopologyAwareScheduling": True,
     "UnadmittedWorkloadsObservability": True,
     "ValidateRayAndSparkJobUpdates": True,
+    "WaitForPodsReadyMaxNotReady": False,
+    "WorkloadLevelWaitForPodsReady": False,
     "WorkloadIdentifierAnnotations": True,
     "WorkloadPriorityClassDefaulting": True,
 }
@@ -91,18 +102,27 @@ _CHANGES = frozenset(
         "ActiveSliceReleasesPods",
         "AncestorUidsChecked",
         "CompletedIndexesReclaimed",
+        "DefaultPriorityClassNeedsManagedNamespace",
         "DefaultQueueNeedsManagedNamespace",
         "ElasticAnnotationNeedsSupport",
+        "EvictedSlicesWaitForTheirPods",
         "FailedIndexesReclaimed",
         "FastAdmissionNeedsTrue",
+        "JobReclaimsFromItsPodSet",
         "JobTextsAreCorrected",
         "LwsPodsGetQueueName",
         "LwsQueueMayChange",
+        "LwsSurgeMayBePercentage",
         "NoUngateOntoFailedNode",
+        "OldRevisionsWaitForAdmission",
+        "PodLevelPartsAreCompared",
         "PodSetsUpToEighteen",
+        "PodIndexOffsetIsChecked",
         "PodSetsUpToTen",
         "PrebuiltNameByAnnotation",
+        "PrebuiltTopologyIsCompared",
         "PriorityClassMissingEvent",
+        "QueueChangesReachGatedPods",
         "RayAutoscalerCounted",
         "RayAutoscalingNeedsOneCluster",
         "RayRedisCleanupCounted",
@@ -111,12 +131,21 @@ _CHANGES = frozenset(
         "RayValidationFailedOnHold",
         "ReplacedSlicesAreNamed",
         "SlicesFollowPriority",
+        "StatefulSetTopologyIsChecked",
+        "SparkNodeSelectorCounts",
+        "SparkRequestsAreSparks",
+        "StatefulSetCountFollowsScaleUp",
         "WorkerPodsAreMarked",
     }
 )
 
 # More than 32 bits can hold.
 _NO_PRIORITY = 2**31
+
+
+@cache
+def _absent_by_default() -> frozenset[str]:
+    return _CHANGES - Release.named(DEFAULT_RELEASE).changes()
 
 
 def default_namespace_selector(kueue_namespace: str = "kueue-system") -> LabelSelector:
@@ -152,8 +181,12 @@ class JobsConfiguration:
         managed_jobs_namespace_selector: `managedJobsNamespaceSelector`: namespaces whose jobs are managed.
         default_namespace: The namespace of jobs without one, as with kubectl.
         feature_gates: Gates that differ from their defaults; those unrelated to jobs are ignored.
-        absent_changes: Changes of Kueue that are not in effect, of those that `kueuecore.releases.changes` lists.
+        absent_changes: Changes of Kueue that are not in effect, of those that `kueuecore.releases.changes` lists; by
+            default those that the default release lacks.
         waits_for_pods_ready: `waitForPodsReady`, on by default: whether Workloads report if their pods are ready.
+        follows_scheduling: Whether Workloads report if their pods have nodes: there is a
+            `waitForPodsReady.unscheduledTimeout`.
+        most_own_timeout_s: `waitForPodsReady.maxTimeoutOnWorkload`: the longest timeouts that a job may give itself.
         deactivated_retention_ns: `objectRetentionPolicies.workloads.afterDeactivatedByKueue`: how long to keep the job
             of a Workload that Kueue has deactivated, in nanoseconds; None: forever.
     """
@@ -166,8 +199,10 @@ class JobsConfiguration:
     managed_jobs_namespace_selector: LabelSelector = field(default_factory=default_namespace_selector)
     default_namespace: str = "default"
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
-    absent_changes: AbstractSet[str] = frozenset()
+    absent_changes: AbstractSet[str] = field(default_factory=lambda: _absent_by_default())
     waits_for_pods_ready: bool = True
+    follows_scheduling: bool = False
+    most_own_timeout_s: int = 7200
     deactivated_retention_ns: int | None = None
 
     @classmethod
@@ -199,6 +234,7 @@ class JobsConfiguration:
             for it in measured
             if not text_at(it, "sourceAnnotationKey")
         ]
+        ready = object_at(settings, "waitForPodsReady")
         waits_for_pods = "waitForPodsReady" in settings and not configuration.is_enabled("DisableWaitForPodsReady")
         return cls(
             frameworks=_texts(integrations, "frameworks"),
@@ -210,6 +246,8 @@ class JobsConfiguration:
             feature_gates={gate: configuration.is_enabled(gate) for gate in _GATES},
             absent_changes=frozenset(change for change in _CHANGES if not configuration.has_change(change)),
             waits_for_pods_ready=waits_for_pods,
+            follows_scheduling=waits_for_pods and duration_ns(text_at(ready, "unscheduledTimeout") or "0s") > 0,
+            most_own_timeout_s=duration_ns(text_at(ready, "maxTimeoutOnWorkload") or "2h") // 10**9,
             deactivated_retention_ns=duration_ns(retention) if retention else None,
         )
 

@@ -269,6 +269,8 @@ class Integration:
         is_on_hold: Returns whether the job gives up its quota while it cannot run.
         finished: Returns how the job ended; None if it has not.
         pods_ready: Returns whether all pods are ready or done.
+        custom_pods_ready: Returns the same where a feature gate matters; None: `pods_ready` says it.
+        label_uid: Returns whose UID the Workload is labelled with, if it is not the job's; else None.
         elastic_annotations: Returns annotations that an elastic job gets when it is read: the source of its size.
         reclaimable_pods: Returns the number of pods whose quota is free because they are done, by pod set
             (`status.reclaimablePods`).
@@ -311,8 +313,16 @@ class Integration:
     is_on_hold: Callable[[JsonObject], bool] = lambda _: False
     finished: Callable[[JsonObject], Finished | None] = lambda _: None
     pods_ready: Callable[[JsonObject], bool] = lambda _: False
+    custom_pods_ready: Callable[[JsonObject, JobsConfiguration], bool] | None = None
+    label_uid: Callable[[JsonObject, Surroundings], str | None] = lambda _job, _surroundings: None
     elastic_annotations: Callable[[JsonObject, Surroundings], Mapping[str, str]] = lambda _job, _surroundings: {}
     reclaimable_pods: Callable[[JsonObject, JobsConfiguration], Mapping[str, int]] = _none_reclaimable
+
+    def are_pods_ready(self, job: JsonObject, configuration: JobsConfiguration) -> bool:
+        """Return whether all pods of a job are ready or done, as far as they have to be."""
+        if self.custom_pods_ready is not None:
+            return self.custom_pods_ready(job, configuration)
+        return self.pods_ready(job)
 
     @property
     def group(self) -> str:

@@ -19,6 +19,7 @@ class JobReport:
         finished: Reason and message of its end.
         stopped: Whether it has stopped after an eviction.
         are_ready: Whether its pods are ready.
+        are_scheduled: Whether its pods have nodes.
 
     Raises:
         TypeError, ValueError: A value has another type, or is a text that UTF-8 cannot encode.
@@ -27,6 +28,7 @@ class JobReport:
     finished: tuple[str, str] | None = None
     stopped: bool = False
     are_ready: bool | None = None
+    are_scheduled: bool | None = None
 
     def __post_init__(self) -> None:
         match self.finished:
@@ -39,16 +41,20 @@ class JobReport:
         object.__setattr__(self, "stopped", flag("stopped", self.stopped))
         if self.are_ready is not None:
             object.__setattr__(self, "are_ready", flag("are_ready", self.are_ready))
+        if self.are_scheduled is not None:
+            object.__setattr__(self, "are_scheduled", flag("are_scheduled", self.are_scheduled))
 
     def then(self, later: JobReport) -> JobReport:
         """Return this report with a later one added."""
         are_ready = self.are_ready if later.are_ready is None else later.are_ready
-        return JobReport(later.finished or self.finished, self.stopped or later.stopped, are_ready)
+        are_scheduled = self.are_scheduled if later.are_scheduled is None else later.are_scheduled
+        return JobReport(later.finished or self.finished, self.stopped or later.stopped, are_ready, are_scheduled)
 
     def to_json(self) -> JsonObject:
         """Return it as plain data."""
         finished: list[JsonValue] = [*self.finished] if self.finished is not None else []
-        return {"finished": finished, "stopped": self.stopped, "areReady": self.are_ready}
+        plain: JsonObject = {"finished": finished, "stopped": self.stopped, "areReady": self.are_ready}
+        return plain if self.are_scheduled is None else {**plain, "areScheduled": self.are_scheduled}
 
     @classmethod
     def from_json(cls, plain: JsonObject) -> Self:
@@ -58,12 +64,14 @@ class JobReport:
             ValueError: It is malformed.
         """
         finished, stopped, are_ready = (plain.get(name) for name in ("finished", "stopped", "areReady"))
-        if isinstance(stopped, bool) and isinstance(are_ready, bool | None):
+        are_scheduled = plain.get("areScheduled")
+        if isinstance(stopped, bool) and isinstance(are_ready, bool | None) and isinstance(are_scheduled, bool | None):
             match finished:
                 case []:
-                    return cls(None, stopped, are_ready)
+                    return cls(None, stopped, are_ready, are_scheduled)
                 case [str(reason), str(message)]:
-                    return cls((text("reason", reason), text("message", message)), stopped, are_ready)
+                    ended = text("reason", reason), text("message", message)
+                    return cls(ended, stopped, are_ready, are_scheduled)
         raise ValueError("what a job did must have finished, stopped and areReady")
 
 

@@ -9,15 +9,14 @@ from functools import partial
 from kueuecore._json import JsonObject, int_at, object_at, texts_at
 from kueuecore.errors import Problem
 from kueuecore.jobs.context import JobsConfiguration, Surroundings
-from kueuecore.jobs.field_paths import Key, Path, with_value
+from kueuecore.jobs.field_paths import Key, Path, path_text, with_value
 from kueuecore.jobs.field_types import Each, Shape, Type
 from kueuecore.jobs.integration import Integration, JobPodSet
 from kueuecore.jobs.job_status import any_replica_active, finished_by, has_condition
 from kueuecore.jobs.manifest_shapes import CONDITIONS, TEMPLATE, template_problems
-from kueuecore.jobs.pod import POD_INDEX_OFFSET
-from kueuecore.jobs.rejections import required
-from kueuecore.jobs.topology import GROUP_NAME
-from kueuecore.jobs.validation import topology_is_valid, topology_of_each_is_valid
+from kueuecore.jobs.rejections import immutable, required
+from kueuecore.jobs.topology import GROUP_NAME, POD_INDEX_OFFSET
+from kueuecore.jobs.validation import offset_is_valid, topology_is_valid, topology_of_each_is_valid
 
 __all__ = ["KUBEFLOW_KINDS", "MPI_JOB", "REPLICA_INDEX", "kubeflow_fields"]
 
@@ -91,12 +90,30 @@ def _kubeflow(framework: str, kind: str, specs: str, *types: str) -> Integration
         fields=kubeflow_fields(specs),
         shape_problems=partial(_shape_problems, specs=specs, types=types),
         is_revalidated=kind == "MPIJob",
-        validate=topology_is_valid if kind == "MPIJob" else topology_of_each_is_valid,
+        validate=_validate_mpi_job if kind == "MPIJob" else topology_of_each_is_valid,
+        validate_update=_validate_mpi_update if kind == "MPIJob" else lambda _old, _new, _surroundings: [],
         priority_class_field=("spec", "runPolicy", "schedulingPolicy", "priorityClass"),
         is_active=any_replica_active,
         finished=finished_by("Succeeded", "Failed"),
         pods_ready=lambda job: has_condition(job, "Running"),
     )
+
+
+def _validate_mpi_job(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
+    return topology_is_valid(job, pod_sets, surroundings) + offset_is_valid(pod_sets, surroundings)
+
+
+def _validate_mpi_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:
+    """Let no index start elsewhere: the annotation is only written when the job is created (rules/08 §12.2)."""
+    configuration = surroundings.configuration
+    if not surroundings.enabled("TopologyAwareScheduling") or not configuration.has("PodIndexOffsetIsChecked"):
+        return []
+    problems: list[Problem] = []
+    for name in ("Launcher", "Worker"):
+        path = ("spec", "mpiReplicaSpecs", name, "template", "metadata", "annotations")
+        now, before = (texts_at(job, *path).get(POD_INDEX_OFFSET) for job in (new, old))
+        problems += immutable(f"{path_text(path)}[{POD_INDEX_OFFSET}]", now, before)
+    return problems
 
 
 def _with_offset(job: JsonObject, configuration: JobsConfiguration) -> JsonObject:

@@ -23,12 +23,12 @@ from kueuecore.jobs.field_types import Shape, Type
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, WorkloadIdentity
 from kueuecore.jobs.manifest_shapes import TEMPLATE, template_problems
 from kueuecore.jobs.owners import should_wait
-from kueuecore.jobs.pod import POD_INDEX_OFFSET, SERVING, SUSPENDED_BY_PARENT, is_gated
+from kueuecore.jobs.pod import SERVING, SUSPENDED_BY_PARENT, is_gated
 from kueuecore.jobs.rejections import go_error, go_int, immutable, invalid
 from kueuecore.jobs.role_hash import spec_changes
 from kueuecore.jobs.serving import check_pod, has_origin, marked_pod, serving_identity, serving_name
-from kueuecore.jobs.topology import GROUP_NAME
-from kueuecore.jobs.validation import topology_is_valid
+from kueuecore.jobs.topology import GROUP_NAME, POD_INDEX_OFFSET
+from kueuecore.jobs.validation import offset_is_valid, topology_is_valid
 from kueuecore.manifests import object_ref
 
 __all__ = [
@@ -118,12 +118,19 @@ def _size(job: JsonObject) -> int:
     return int_at(job, "spec", "leaderWorkerTemplate", "size", default=1)
 
 
-def n_groups(job: JsonObject) -> int:
-    """Return how many groups there are, including surplus ones during a rolling update."""
+def n_groups(job: JsonObject, *, with_percentages: bool = False) -> int:
+    """Return how many groups there are, including surplus ones during a rolling update.
+
+    Args:
+        job: The LeaderWorkerSet.
+        with_percentages: Whether maxSurge may be a percentage of the replicas; else that counts as none.
+    """
     replicas = int_at(job, "spec", "replicas", default=1)
     surge = object_at(job, "spec", "rolloutStrategy", "rollingUpdateConfiguration").get("maxSurge")
-    if isinstance(surge, str):
-        # Kueue ignores a percentage.
+    if isinstance(surge, str) and surge.endswith("%") and with_percentages:
+        percent, _ = go_int(surge[:-1])
+        surge = 0 if percent is None else -(-replicas * percent // 100)
+    elif isinstance(surge, str):
         surge, _ = go_int(surge)
     is_replacing = int_at(job, "status", "updatedReplicas") < replicas
     if isinstance(surge, int) and surge > 0 and is_replacing:
@@ -186,7 +193,7 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
     elif (n_found := n_groups(job)) > _MOST_REPLICAS:
         detail = f"must be at most {_MOST_REPLICAS}: each group gets a Workload of its own"
         problems.append(invalid("status.replicas", n_found, detail))
-    return problems + topology_is_valid(job, pod_sets, surroundings)
+    return problems + topology_is_valid(job, pod_sets, surroundings) + offset_is_valid(pod_sets, surroundings)
 
 
 def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:

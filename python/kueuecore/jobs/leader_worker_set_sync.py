@@ -18,7 +18,7 @@ from kueuecore.jobs.leader_worker_set import (
 )
 from kueuecore.jobs.owners import controller_of
 from kueuecore.jobs.pod import is_terminated
-from kueuecore.jobs.set_pods import is_of_old_revision, objects_beside, ungated
+from kueuecore.jobs.set_pods import is_of_old_revision, may_leave_by_revision, objects_beside, ungated
 from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep, created, deleted, warnings_of
 from kueuecore.jobs.workload_builder import check_priority, new_workload, priority_of
 from kueuecore.jobs.workload_following import gates_followed, in_queue_of, priority_followed
@@ -61,7 +61,8 @@ class _Groups:
     def sync(self) -> None:
         own = {text_at(it, "metadata", "name"): it for it in self._own()}
         new = []
-        for index in range(n_groups(self._job)):
+        with_percentages = self._configuration.has("LwsSurgeMayBePercentage")
+        for index in range(n_groups(self._job, with_percentages=with_percentages)):
             name = name_of_group(self._job, index, self._configuration)
             if (workload := own.pop(name, None)) is None:
                 new.append((index, name))
@@ -142,7 +143,8 @@ def _pod_writes(job: JsonObject, surroundings: Surroundings) -> Iterable[Write]:
     }
     for pod in pods_of_leader_worker_set(job, surroundings):
         after, stateful_set = pod, sets.get(text_at(controller_of(pod), "name"))
-        if stateful_set is None or is_of_old_revision(stateful_set, pod):
+        is_old = stateful_set is not None and is_of_old_revision(stateful_set, pod)
+        if stateful_set is None or (is_old and may_leave_by_revision(pod, surroundings)):
             after = ungated(pod)
         elif not is_terminated(pod) and not text_at(pod, "metadata", "deletionTimestamp"):
             after = joined_group(pod, job, surroundings.configuration)

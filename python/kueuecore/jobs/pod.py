@@ -23,6 +23,7 @@ from kueuecore.jobs.finalizers import without_finalizer
 from kueuecore.jobs.injection import TOPOLOGY_GATE, PodSetInfo, StartError
 from kueuecore.jobs.integration import Finished, Integration, JobPodSet, Write, WriteKind
 from kueuecore.jobs.manifest_shapes import CONDITIONS, POD_SPEC, template_problems
+from kueuecore.jobs.owners import controller_of
 from kueuecore.jobs.rejections import forbidden, go_error, go_int, immutable, invalid, required
 from kueuecore.jobs.role_hash import ROLE_HASH, role_hash
 from kueuecore.jobs.scheduling_gates import has_gate, with_gate, without_gate
@@ -50,7 +51,6 @@ FAST_ADMISSION = f"{PREFIX}pod-group-fast-admission"
 SERVING = f"{PREFIX}pod-group-serving"
 POD_INDEX_LABEL = f"{PREFIX}pod-group-pod-index"
 POD_INDEX_SOURCE = f"{PREFIX}pod-group-pod-index-label"
-POD_INDEX_OFFSET = f"{PREFIX}pod-index-offset"
 RETRIABLE = f"{PREFIX}retriable-in-group"
 
 POD_FIELDS: Mapping[str, Shape] = {
@@ -141,6 +141,18 @@ def stop_pod(pod: JsonObject, reason: str, message: str) -> list[Write]:
     others = [it for it in list_at(pod, "status", "conditions") if text_at(it, "type") != "TerminationTarget"]
     ended = {**pod, "status": {**object_at(pod, "status"), "conditions": [*others, target]}}
     return [Write(ended, WriteKind.UPDATE_STATUS), Write(ended, WriteKind.DELETE)]
+
+
+def _label_uid(pod: JsonObject, surroundings: Surroundings) -> str | None:
+    """Return the UID of the Deployment of a pod, whose ReplicaSet is between them."""
+    of_deployment = annotations_of(pod).get(SUSPENDED_BY_PARENT) == "deployment"
+    if not of_deployment or not surroundings.enabled("DeploymentJobUIDLabel"):
+        return None
+    between = controller_of(pod)
+    namespace = text_at(pod, "metadata", "namespace") or surroundings.configuration.default_namespace
+    key = text_at(between, "apiVersion"), text_at(between, "kind"), namespace, text_at(between, "name")
+    owner = controller_of(surroundings.by_key.get(key, {}))
+    return text_at(owner, "uid") if text_at(owner, "kind") == "Deployment" else None
 
 
 def finalize_pod(pod: JsonObject) -> list[Write]:
@@ -288,4 +300,5 @@ POD = Integration(
     finalize=finalize_pod,
     finished=_finished,
     pods_ready=is_ready,
+    label_uid=_label_uid,
 )

@@ -40,11 +40,13 @@ from kueuecore.jobs.pod import (
     stop_pod,
     total_count,
 )
-from kueuecore.jobs.role_hash import role_hash
+from kueuecore.jobs.rejections import go_int
+from kueuecore.jobs.role_hash import role_hash, shape_hash
 from kueuecore.jobs.workload_names import owner_reference
 
 __all__ = ["IS_GROUP_WORKLOAD", "POD_GROUP", "by_precedence", "is_fast", "is_runnable_or_succeeded", "pod_group"]
 
+MAX_NOT_READY = f"{PREFIX}pod-group-max-not-ready-count"
 IS_GROUP_WORKLOAD = f"{PREFIX}is-group-workload"
 
 _FIELDS: Mapping[str, Shape] = {"items": Items({"metadata": METADATA, **POD_FIELDS})}
@@ -115,8 +117,18 @@ def _pod_sets(group: JsonObject, surroundings: Surroundings) -> list[JobPodSet]:
         raise NoWorkload(f"pod group can't include more than {most} roles")
     return [
         pod_pod_set(pods[0][1], name=role, count=len(pods), path=("items", pods[0][0]))
-        for role, pods in sorted(by_role.items())
+        for role, pods in _in_order(by_role, surroundings.configuration)
     ]
+
+
+def _in_order(
+    by_role: Mapping[str, list[tuple[int, JsonObject]]], configuration: JobsConfiguration
+) -> list[tuple[str, list[tuple[int, JsonObject]]]]:
+    """Return the roles in the order of their pod sets; roles of one shape in the order of their pods' names."""
+    if not configuration.enabled("PodGroupSchedulingShapeOrdering"):
+        return sorted(by_role.items())
+    first = {role: min(text_at(pod, "metadata", "name") for _, pod in pods) for role, pods in by_role.items()}
+    return sorted(by_role.items(), key=lambda it: (shape_hash(it[1][0][1]), first[it[0]], it[0]))
 
 
 def _kept_pods(group: JsonObject, n_expected: int, *, needs_all: bool) -> list[tuple[int, JsonObject]]:
@@ -198,10 +210,22 @@ def _finished(group: JsonObject) -> Finished | None:
     return None
 
 
-def _pods_ready(group: JsonObject) -> bool:
+def _pods_ready(group: JsonObject, configuration: JobsConfiguration) -> bool:
     n_expected, _ = total_count(group)
     pods = _pods(group)
-    return n_expected is not None and len(pods) >= n_expected and all(map(is_ready, pods))
+    done = "Succeeded" if configuration.enabled("PodIntegrationCountSucceededPodsAsReady") else None
+    n_ready = sum(is_ready(pod) or text_at(pod, "status", "phase") == done for pod in pods)
+    if n_expected is None or len(pods) < n_expected:
+        return False
+    return len(pods) - n_ready <= _most_not_ready(pods, n_expected, configuration)
+
+
+def _most_not_ready(pods: Sequence[JsonObject], n_expected: int, configuration: JobsConfiguration) -> int:
+    """Return how many pods need not be ready: the least that one of them allows (rules/10 §4.4)."""
+    if not configuration.enabled("WaitForPodsReadyMaxNotReady"):
+        return 0
+    allowed = (go_int(annotations_of(pod).get(MAX_NOT_READY, ""))[0] for pod in pods)
+    return min(number if number is not None and 0 <= number < n_expected else 0 for number in allowed)
 
 
 def _reclaimable_pods(group: JsonObject, _configuration: JobsConfiguration) -> dict[str, int]:
@@ -229,6 +253,6 @@ POD_GROUP = Integration(
     # To Kueue a pod past its deletion grace period is inactive; that takes a clock, so here it is active until gone.
     is_active=lambda group: any(text_at(pod, "status", "phase") == "Running" for pod in _pods(group)),
     finished=_finished,
-    pods_ready=_pods_ready,
+    custom_pods_ready=_pods_ready,
     reclaimable_pods=_reclaimable_pods,
 )

@@ -23,6 +23,7 @@ __all__ = [
     "NotMatching",
     "PreparedGroup",
     "RefusedWorkload",
+    "ended_group",
     "fits_group",
     "match_group",
     "owned_by_all",
@@ -111,7 +112,7 @@ def match_group(group: JsonObject, workload: JsonObject, configuration: JobsConf
         kept += running[:count] + failed[:n_failed]
         excess += running[count:]
         writes += [it for pod in failed[n_failed:] for it in finalize_pod(pod)]
-    if not kept or not _fits(kept, workload, is_finished=is_finished):
+    if not kept or not _fits(kept, workload, configuration, is_finished=is_finished):
         raise NotMatching
     owned, event = _with_owners(workload, kept)
     steps = [] if event is None else [WorkloadStep(Action.UPDATE, owned, event=event)]
@@ -146,10 +147,10 @@ def refused_workload(
     )
 
 
-def fits_group(group: JsonObject, workload: JsonObject) -> bool:
+def fits_group(group: JsonObject, workload: JsonObject, configuration: JobsConfiguration) -> bool:
     """Return whether a Workload made by somebody else fits a group."""
     pods = [object_at(it) for it in list_at(group, "items")]
-    return _fits(pods, workload, is_finished=has_condition(workload, "Finished"))
+    return _fits(pods, workload, configuration, is_finished=has_condition(workload, "Finished"))
 
 
 def owned_by_all(group: JsonObject, workload: JsonObject) -> tuple[JsonObject, JobEvent | None]:
@@ -171,7 +172,23 @@ def prepared_group(group: JsonObject) -> PreparedGroup:
     return PreparedGroup({**group, "items": kept}, writes, _excess_events(excess))
 
 
-def _fits(pods: Sequence[JsonObject], workload: JsonObject, *, is_finished: bool) -> bool:
+def ended_group(group: JsonObject, configuration: JobsConfiguration) -> Sequence[Write] | None:
+    """Return the writes that let the pods of a group go whose pods are all being deleted; None for any other group.
+
+    Args:
+        group: The group, which has no Workload.
+        configuration: Has the feature gates.
+    """
+    pods = [object_at(it) for it in list_at(group, "items")]
+    are_going = all(text_at(it, "metadata", "deletionTimestamp") for it in pods)
+    if not are_going or not configuration.enabled("FinalizeTerminatingPodGroups"):
+        return None
+    return [it for pod in pods for it in finalize_pod(pod)]
+
+
+def _fits(
+    pods: Sequence[JsonObject], workload: JsonObject, configuration: JobsConfiguration, *, is_finished: bool
+) -> bool:
     """Return whether the Workload has the roles of the pods, in their order, and none too often."""
     wanted: dict[str, int] = {}
     for pod in pods:
@@ -179,7 +196,9 @@ def _fits(pods: Sequence[JsonObject], workload: JsonObject, *, is_finished: bool
     held = {text_at(it, "name"): int_at(it, "count", default=1) for it in list_at(workload, "spec", "podSets")}
     order = list(held)
     positions = [order.index(role) if role in held else -1 for role in sorted(wanted)]
-    if -1 in positions or positions != sorted(positions):
+    # A Workload keeps the order that it was made in.
+    has_order = configuration.enabled("PodGroupSchedulingShapeOrdering") or positions == sorted(positions)
+    if -1 in positions or not has_order:
         return False
     return is_finished or all(count <= held[role] for role, count in wanted.items())
 

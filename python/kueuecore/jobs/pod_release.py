@@ -13,9 +13,10 @@ from kueuecore.jobs.context import JobsConfiguration, annotations_of, configurat
 from kueuecore.jobs.elastic_pods import slice_name
 from kueuecore.jobs.injection import POD_SET_LABEL, SLICE_NAME_ANNOTATION, TOPOLOGY_GATE, WORKLOAD_ANNOTATION
 from kueuecore.jobs.job_status import has_condition
-from kueuecore.jobs.pod import POD_INDEX_OFFSET, is_terminated
+from kueuecore.jobs.pod import is_terminated
 from kueuecore.jobs.rejections import go_int, invalid
 from kueuecore.jobs.scheduling_gates import has_gate, without_gate
+from kueuecore.jobs.topology import POD_INDEX_OFFSET
 from kueuecore.jobs.topology_assignment import Domain, TopologyAssignment
 from kueuecore.manifests import object_ref
 

@@ -33,7 +33,7 @@ from kueuecore.jobs.integration import (
 from kueuecore.jobs.job_status import has_condition
 from kueuecore.jobs.manifest_shapes import CONDITIONS, RESOURCES, TEMPLATE, TEXTS, template_problems
 from kueuecore.jobs.quantities import larger
-from kueuecore.jobs.rejections import forbidden, required
+from kueuecore.jobs.rejections import forbidden, invalid, required
 from kueuecore.jobs.scheduling_gates import elastic_gated, has_gate
 from kueuecore.jobs.validation import topology_is_valid
 
@@ -293,7 +293,21 @@ def _validate_service(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundin
     problems = []
     if surroundings.is_meant_for_kueue(job):
         problems += _nested_cluster_problems(job, _CLUSTER_OF_SERVICE, surroundings)
+        problems += _upgrade_problems(job, surroundings.configuration)
     return problems + topology_is_valid(job, pod_sets, surroundings)
+
+
+def _upgrade_problems(job: JsonObject, configuration: JobsConfiguration) -> list[Problem]:
+    """Return that an upgrade runs a second cluster, which only an elastic job has quota for."""
+    kind = value_at(job, ("spec", "upgradeStrategy", "type"))
+    is_checked = configuration.enabled("RayServiceValidateUpgradeStrategy") and not is_elastic(job, configuration)
+    if not is_checked or not isinstance(kind, str) or kind in ("", "None"):
+        return []
+    detail = (
+        'must be "None" unless the ElasticJobsViaWorkloadSlices feature gate is on and the job has the '
+        '"kueue.x-k8s.io/elastic-job": "true" annotation'
+    )
+    return [invalid("spec.upgradeStrategy.type", kind, detail)]
 
 
 def _gated(job: JsonObject, configuration: JobsConfiguration, *, cluster: Path) -> JsonObject:

@@ -41,7 +41,9 @@ from kueuecore.jobs.owned_workloads import finalized_workload, newest_unfinished
 from kueuecore.jobs.owners import OwnerError, managed_ancestor
 from kueuecore.jobs.pod import POD
 from kueuecore.jobs.pod_group import POD_GROUP
+from kueuecore.jobs.pods_scheduled import scheduling_news, waits_for_nodes
 from kueuecore.jobs.quota_release import without_reservation
+from kueuecore.jobs.role_hash import role_hash
 from kueuecore.jobs.set_pods import objects_beside, ungate_pods
 from kueuecore.jobs.sync_steps import Action, Sync, key_of
 from kueuecore.jobs.workload_sync import sync_in
@@ -309,11 +311,25 @@ class _Look:
         """Report whether the pods are ready, if the Workload does not say so yet (rules/10 §4.4)."""
         if not self._configuration.waits_for_pods_ready:
             return
-        are_ready, is_admitted = self._integration.pods_ready(self._job), has_condition(workload, "Admitted")
+        is_admitted, is_unscheduled = has_condition(workload, "Admitted"), False
+        if self._configuration.follows_scheduling and self._integration in (POD, POD_GROUP):
+            news = scheduling_news(workload, self._objects(), self._pod_set_of)
+            if news is not None:
+                # What it says of readiness follows from it.
+                self._report(workload, JobReport(are_scheduled=news))
+                return
+            is_unscheduled = waits_for_nodes(workload)
+        are_ready = self._integration.are_pods_ready(self._job, self._configuration)
         reported = _condition(workload, "PodsReady")
         is_told = text_at(reported, "status") == ("True" if are_ready and is_admitted else "False")
-        if not is_told or (not is_admitted and text_at(reported, "reason") != "WaitForStart"):
+        reason, starts = text_at(reported, "reason"), ("WaitForStart", "WaitForScheduling")
+        if not are_ready and reason in starts:
+            is_told &= reason == starts[is_unscheduled]
+        if not is_told or (not is_admitted and reason != "WaitForStart"):
             self._report(workload, JobReport(are_ready=are_ready))
+
+    def _pod_set_of(self, pod: JsonObject) -> str:
+        return role_hash(pod) if self._integration is POD_GROUP else "main"
 
     def _run_or_stop(self, workload: JsonObject) -> None:
         job, integration = self._job, self._integration

@@ -19,7 +19,7 @@ from kueuecore.jobs.stored_shapes import (
     as_stored,
 )
 
-__all__ = ["ROLE_HASH", "role_hash", "spec_changes"]
+__all__ = ["ROLE_HASH", "role_hash", "shape_hash", "spec_changes"]
 
 ROLE_HASH = f"{PREFIX}role-hash"
 
@@ -31,8 +31,11 @@ def role_hash(pod: JsonObject) -> str:
         >>> role_hash({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1000m"}}}]}})
         'dc85db45'
     """
-    if ROLE_HASH in annotations_of(pod):
-        return annotations_of(pod)[ROLE_HASH]
+    return annotations_of(pod)[ROLE_HASH] if ROLE_HASH in annotations_of(pod) else shape_hash(pod)
+
+
+def shape_hash(pod: JsonObject) -> str:
+    """Return the hash of a pod's spec, whatever its annotation says."""
     text = json.dumps({"spec": spec_shape(object_at(pod, "spec"))}, separators=(",", ":"), ensure_ascii=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

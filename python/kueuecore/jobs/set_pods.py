@@ -9,10 +9,11 @@ from kueuecore.jobs.context import QUEUE_LABEL, Surroundings, labels_of
 from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.injection import TOPOLOGY_GATE
 from kueuecore.jobs.integration import Write
-from kueuecore.jobs.pod import ADMISSION_GATE
+from kueuecore.jobs.job_status import has_condition
+from kueuecore.jobs.pod import ADMISSION_GATE, group_name
 from kueuecore.jobs.scheduling_gates import without_gate
 
-__all__ = ["in_queue", "is_of_old_revision", "objects_beside", "ungate_pods", "ungated"]
+__all__ = ["in_queue", "is_of_old_revision", "may_leave_by_revision", "objects_beside", "ungate_pods", "ungated"]
 
 _REVISION = "controller-revision-hash"
 
@@ -34,6 +35,15 @@ def is_of_old_revision(stateful_set: JsonObject, pod: JsonObject) -> bool:
     """Return whether a rollout of its StatefulSet replaces a pod: it is deleted soon, and may run until then."""
     current, update = (text_at(stateful_set, "status", key) for key in ("currentRevision", "updateRevision"))
     return current != update and labels_of(pod).get(_REVISION, "") == current
+
+
+def may_leave_by_revision(pod: JsonObject, surroundings: Surroundings) -> bool:
+    """Return whether a pod that a rollout replaces may run until then: its Workload has to be admitted."""
+    if not surroundings.has("OldRevisionsWaitForAdmission"):
+        return True
+    namespace = text_at(pod, "metadata", "namespace")
+    workload = surroundings.workloads.get((namespace, group_name(pod, surroundings.configuration)))
+    return workload is not None and has_condition(workload, "Admitted")
 
 
 def ungated(pod: JsonObject) -> JsonObject:

@@ -15,6 +15,7 @@ from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkl
 from kueuecore.jobs.manifest_shapes import CONTAINERS, TEMPLATE, TEXTS, TOLERATIONS
 from kueuecore.jobs.quantities import is_quantity
 from kueuecore.jobs.rejections import invalid
+from kueuecore.jobs.spark_requests import spark_requests
 from kueuecore.jobs.topology import slice_size_problems, topology_problems
 
 __all__ = ["SPARK_APPLICATION"]
@@ -49,6 +50,9 @@ _FIELDS: Mapping[str, Shape] = {
         "dynamicAllocation": {"enabled": Type.BOOL},
         "nodeSelector": TEXTS,
         "volumes": _NAMED,
+        "sparkConf": TEXTS,
+        "type": Type.TEXT,
+        "memoryOverheadFactor": Type.TEXT,
     },
     "status": {
         "applicationState": {"state": Type.TEXT, "errorMessage": Type.TEXT},
@@ -57,27 +61,32 @@ _FIELDS: Mapping[str, Shape] = {
 }
 
 
-def _pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
+def _pod_sets(job: JsonObject, surroundings: Surroundings) -> list[JobPodSet]:
     counts = (1, int_at(job, "spec", "executor", "instances"))
     return [
-        JobPodSet(name=role, count=count, template=_template(job, role), count_path=("spec", role, "instances"))
+        JobPodSet(
+            name=role,
+            count=count,
+            template=_template(job, role, surroundings.configuration),
+            count_path=("spec", role, "instances"),
+        )
         for role, count in zip(_ROLES, counts, strict=True)
     ]
 
 
-def _template(job: JsonObject, role: str) -> JsonObject:
+def _template(job: JsonObject, role: str, configuration: JobsConfiguration) -> JsonObject:
     spec = object_at(job, "spec", role)
     container: JsonObject = {"name": f"spark-kubernetes-{role}"}
     volumes, mounts = _volumes(job, spec)
     if mounts:
         container["volumeMounts"] = mounts
-    if resources := _resources(spec):
+    if resources := _resources(job, role, configuration):
         container["resources"] = resources
     pod: JsonObject = {"containers": _distinct([container, *list_at(spec, "sidecars")])}
     optional: JsonObject = {
         "initContainers": _distinct(list_at(spec, "initContainers")),
         "volumes": volumes,
-        "nodeSelector": object_at(spec, "nodeSelector"),
+        "nodeSelector": dict(_node_selector(job, role, configuration)),
         "tolerations": list_at(spec, "tolerations"),
         "affinity": spec.get("affinity"),
         "priorityClassName": text_at(spec, "priorityClassName"),
@@ -106,15 +115,26 @@ def _distinct(containers: list[JsonValue]) -> list[JsonValue]:
     return list({(text_at(it, "name"), text_at(it, "image")): it for it in reversed(containers)}.values())[::-1]
 
 
-def _resources(spec: JsonObject) -> JsonObject:
+def _node_selector(job: JsonObject, role: str, configuration: JobsConfiguration) -> Mapping[str, str]:
+    """Return the node selector of a role's pods, as Kueue counts it."""
+    own = texts_at(job, "spec", role, "nodeSelector")
+    return {**texts_at(job, "spec", "nodeSelector"), **own} if configuration.has("SparkNodeSelectorCounts") else own
+
+
+def _resources(job: JsonObject, role: str, configuration: JobsConfiguration) -> JsonObject:
+    spec = object_at(job, "spec", role)
     requests: JsonObject = {}
     limits: JsonObject = {}
-    for what, resource, into, value in (
-        ("CPU requests", "cpu", requests, text_at(spec, "coreRequest")),
+    written = [
         ("CPU limit", "cpu", limits, text_at(spec, "coreLimit")),
-        ("memory requests", "memory", requests, _memory(text_at(spec, "memory"))),
         ("memory limit", "memory", limits, _memory(text_at(spec, "memoryLimit"))),
-    ):
+    ]
+    if configuration.has("SparkRequestsAreSparks"):
+        requests |= spark_requests(job, role)
+    else:
+        written.insert(0, ("CPU requests", "cpu", requests, text_at(spec, "coreRequest")))
+        written.insert(2, ("memory requests", "memory", requests, _memory(text_at(spec, "memory"))))
+    for what, resource, into, value in written:
         if value and not is_quantity(value):
             raise NoWorkload(f"failed to parse {what} {value}: it is not a quantity")
         if value:
@@ -148,18 +168,22 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
         for pod_set in pod_sets:
             path = f"spec.{pod_set.name}.annotations"
             problems += topology_problems(path, pod_set.annotations, configuration)
-            problems += slice_size_problems(path, pod_set.annotations, pod_set.count)
+            problems += slice_size_problems(path, pod_set.annotations, pod_set.count, configuration)
     return problems
 
 
-def _info_of(job: JsonObject, role: str) -> PodSetInfo:
-    """Return the values of a role; a node selector for all pods takes precedence over its own."""
+def _info_of(job: JsonObject, role: str, configuration: JobsConfiguration) -> PodSetInfo:
+    """Return the values of a role."""
     spec = object_at(job, "spec", role)
+    selector = _node_selector(job, role, configuration)
+    if not configuration.has("SparkNodeSelectorCounts"):
+        # A node selector for all pods takes precedence over the role's own.
+        selector = texts_at(job, "spec", "nodeSelector") or selector
     return PodSetInfo(
         role,
         annotations=texts_at(spec, "annotations"),
         labels=texts_at(spec, "labels"),
-        node_selector=texts_at(job, "spec", "nodeSelector") or texts_at(spec, "nodeSelector"),
+        node_selector=selector,
         tolerations=tuple(list_at(spec, "tolerations")),
         scheduling_gates=tuple(list_at(spec, "template", "spec", "schedulingGates")),
     )
@@ -182,12 +206,12 @@ def _written(job: JsonObject, role: str, info: PodSetInfo) -> JsonObject:
     return with_value(job, gates, list(info.scheduling_gates)) if info.scheduling_gates else without_value(job, gates)
 
 
-def _inject(job: JsonObject, infos: Sequence[PodSetInfo], _configuration: JobsConfiguration) -> JsonObject:
+def _inject(job: JsonObject, infos: Sequence[PodSetInfo], configuration: JobsConfiguration) -> JsonObject:
     if len(infos) != len(_ROLES):
         raise StartError(f"invalid podset infos: expecting {len(_ROLES)} podset, got {len(infos)}")
     started = job
     for role, info in zip(_ROLES, infos, strict=True):
-        started = _written(started, role, _info_of(job, role).merged(info))
+        started = _written(started, role, _info_of(job, role, configuration).merged(info))
     return without_value(started, ("spec", "nodeSelector"))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.errors import Problem
@@ -24,6 +24,7 @@ from kueuecore.jobs.pod import FAST_ADMISSION, POD_INDEX_SOURCE, SERVING, SUSPEN
 from kueuecore.jobs.rejections import forbidden, immutable
 from kueuecore.jobs.role_hash import spec_changes
 from kueuecore.jobs.serving import check_pod, has_origin, marked_pod, serving_identity, serving_name
+from kueuecore.jobs.validation import topology_of_each_is_valid
 
 __all__ = [
     "STATEFUL_SET",
@@ -132,6 +133,12 @@ def _shape_problems(job: JsonObject) -> list[Problem]:
     return template_problems(job, _TEMPLATE)
 
 
+def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
+    if not surroundings.configuration.has("StatefulSetTopologyIsChecked"):
+        return []
+    return topology_of_each_is_valid(job, pod_sets, surroundings)
+
+
 def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:
     """Allow no change of the pods while they wait for admission, and their number only to change to and from zero."""
     if not should_wait(new, surroundings, is_webhook=True):
@@ -168,6 +175,7 @@ STATEFUL_SET = Integration(
     fields=STATEFUL_SET_FIELDS,
     shape_problems=_shape_problems,
     is_revalidated=True,
+    validate=_validate,
     validate_update=_validate_update,
     skipped=lambda job: "" if _parent(job) == _FRAMEWORK else f"its pods belong to a {_parent(job)}",
     identify=_identity,

@@ -8,9 +8,9 @@ from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.integration import NoWorkload, Write
 from kueuecore.jobs.job_status import has_condition
 from kueuecore.jobs.owners import controller_of
-from kueuecore.jobs.pod import SUSPENDED_BY_PARENT, group_name, is_terminated
+from kueuecore.jobs.pod import SUSPENDED_BY_PARENT, group_name, is_gated, is_terminated
 from kueuecore.jobs.quota_release import without_reservation
-from kueuecore.jobs.set_pods import in_queue, is_of_old_revision, objects_beside, ungated
+from kueuecore.jobs.set_pods import in_queue, is_of_old_revision, may_leave_by_revision, objects_beside, ungated
 from kueuecore.jobs.stateful_set import (
     STATEFUL_SET,
     is_on_hold,
@@ -63,9 +63,11 @@ def _changed_pod(pod: JsonObject, job: JsonObject, workload: str, surroundings: 
         pod = joined_set(pod, job, workload, configuration)
     if group_name(pod, configuration) != workload:
         return pod
-    if queue and (is_own or n_replicas(job)):
+    may_move = is_gated(pod) or not configuration.has("QueueChangesReachGatedPods")
+    if queue and (is_own or n_replicas(job)) and may_move:
         pod = in_queue(pod, queue)
-    return ungated(pod) if is_of_old_revision(job, pod) else pod
+    leaves = is_of_old_revision(job, pod) and may_leave_by_revision(pod, surroundings)
+    return ungated(pod) if leaves else pod
 
 
 def _made(job: JsonObject, surroundings: Surroundings) -> JsonObject:
@@ -82,6 +84,8 @@ def _kept(job: JsonObject, workload: JsonObject, surroundings: Surroundings, now
     after, event = workload, None
     if n_replicas(job):
         after = in_queue_of(job, _owned(job, workload))
+        if is_on_hold(workload) and configuration.has("StatefulSetCountFollowsScaleUp"):
+            after = _with_count(after, n_replicas(job))
     if configuration.enabled("AdmissionGatedBy"):
         after, event = gates_followed(job, after, about=job)
     if after != workload:
@@ -99,6 +103,12 @@ def _kept(job: JsonObject, workload: JsonObject, surroundings: Surroundings, now
         after = without_reservation(after, reason=reason, message=message, now=now, configuration=configuration)
         steps.append(WorkloadStep(Action.UPDATE_STATUS, after))
     return steps
+
+
+def _with_count(workload: JsonObject, count: int) -> JsonObject:
+    """Return a Workload, which holds no quota, for another number of pods."""
+    pod_sets: list[JsonValue] = [{**object_at(it), "count": count} for it in list_at(workload, "spec", "podSets")]
+    return with_value(workload, ("spec", "podSets"), pod_sets)
 
 
 def _owned(job: JsonObject, workload: JsonObject) -> JsonObject:

@@ -11,7 +11,14 @@ from kueuecore.errors import Problem
 from kueuecore.jobs.context import JobsConfiguration
 from kueuecore.jobs.rejections import forbidden, go_bool, go_int, invalid, required
 
-__all__ = ["PREFERRED", "REQUIRED", "slice_size_problems", "topology_problems", "topology_request"]
+__all__ = [
+    "POD_INDEX_OFFSET",
+    "PREFERRED",
+    "REQUIRED",
+    "slice_size_problems",
+    "topology_problems",
+    "topology_request",
+]
 
 REQUIRED = "kueue.x-k8s.io/podset-required-topology"
 PREFERRED = "kueue.x-k8s.io/podset-preferred-topology"
@@ -20,6 +27,7 @@ SLICE_TOPOLOGY = "kueue.x-k8s.io/podset-slice-required-topology"
 SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size"
 CONSTRAINTS = "kueue.x-k8s.io/podset-slice-required-topology-constraints"
 GROUP_NAME = "kueue.x-k8s.io/podset-group-name"
+POD_INDEX_OFFSET = "kueue.x-k8s.io/pod-index-offset"
 
 _MOST_LAYERS = 3
 
@@ -86,30 +94,47 @@ def topology_problems(path: str, annotations: dict[str, str], configuration: Job
         if key in annotations:
             value = annotations[key]
             problems += [invalid(f"{path}[{key}]", value, detail) for detail in label_key_problems(value)]
-    problems += _group_problems(path, annotations)
-    if UNCONSTRAINED in annotations and go_bool(annotations[UNCONSTRAINED]) is None:
-        problems.append(invalid(f"{path}[{UNCONSTRAINED}]", annotations[UNCONSTRAINED], "must be a boolean value"))
+    problems += _group_problems(path, annotations, configuration)
+    if UNCONSTRAINED in annotations:
+        field = f"{path}[{UNCONSTRAINED}]"
+        is_true = go_bool(annotations[UNCONSTRAINED])
+        if is_true is None:
+            problems.append(invalid(field, annotations[UNCONSTRAINED], "must be a boolean value"))
+        elif not is_true and configuration.enabled("TASRejectFalseUnconstrainedTopology"):
+            problems.append(invalid(field, annotations[UNCONSTRAINED], "must be true"))
     problems += _slice_problems(path, annotations)
     problems += _constraints_problems(path, annotations, configuration)
     return problems
 
 
-def slice_size_problems(path: str, annotations: dict[str, str], count: int) -> list[Problem]:
-    """Return the problem of slices larger than the pod set. The annotations must be free of `topology_problems`."""
+def slice_size_problems(
+    path: str, annotations: dict[str, str], count: int, configuration: JobsConfiguration
+) -> list[Problem]:
+    """Return the problem of slices that are too large, or with further layers do not divide the pod set.
+
+    Args:
+        path: Field path of the annotations.
+        annotations: The annotations, free of `topology_problems`.
+        count: The number of pods.
+        configuration: Has the feature gates.
+    """
     detail = f"must not be greater than pod set count {count}"
     if SLICE_SIZE in annotations:
         size, _ = go_int(annotations[SLICE_SIZE], bits=32)
         if size is not None and size > count:
             return [invalid(f"{path}[{SLICE_SIZE}]", annotations[SLICE_SIZE], detail)]
     if CONSTRAINTS in annotations:
-        first = (_constraints(annotations[CONSTRAINTS]) or [None])[0]
-        size = _size(first)
+        layers = _constraints(annotations[CONSTRAINTS]) or []
+        size = _size(layers[0]) if layers else 0
         if size > count:
+            return [invalid(f"{path}[{CONSTRAINTS}]", size, detail)]
+        if len(layers) > 1 and size > 0 and count % size and configuration.enabled("TASPartialSlices"):
+            detail = f"must evenly divide pod set count {count} when more than one layer is specified"
             return [invalid(f"{path}[{CONSTRAINTS}]", size, detail)]
     return []
 
 
-def _group_problems(path: str, annotations: dict[str, str]) -> list[Problem]:
+def _group_problems(path: str, annotations: dict[str, str], configuration: JobsConfiguration) -> list[Problem]:
     if GROUP_NAME not in annotations:
         return []
     name, field = annotations[GROUP_NAME], f"{path}[{GROUP_NAME}]"
@@ -119,7 +144,7 @@ def _group_problems(path: str, annotations: dict[str, str]) -> list[Problem]:
     problems += [
         forbidden(field, f"may not be set when '{key}' is specified")
         for key in (SLICE_SIZE, SLICE_TOPOLOGY)
-        if key in annotations
+        if key in annotations and not configuration.enabled("TASGroupedPodSetSlicing")
     ]
     if REQUIRED not in annotations and PREFERRED not in annotations:
         problems.append(forbidden(field, f"may not be set when neither '{PREFERRED}' nor '{REQUIRED}' is specified"))
@@ -153,7 +178,7 @@ def _constraints_problems(path: str, annotations: dict[str, str], configuration:
         for key in (SLICE_TOPOLOGY, SLICE_SIZE)
         if key in annotations
     ]
-    if GROUP_NAME in annotations:
+    if GROUP_NAME in annotations and not configuration.enabled("TASGroupedPodSetSlicing"):
         problems.append(forbidden(f"{path}[{GROUP_NAME}]", f"may not be set when '{CONSTRAINTS}' is specified"))
     layers = _constraints(text)
     if layers is None:

@@ -215,7 +215,7 @@ def _validate(_job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Sur
     for pod_set in pod_sets:
         path = f"job[{pod_set.name.lower()}].annotations"
         problems += topology_problems(path, pod_set.annotations, surroundings.configuration)
-        problems += slice_size_problems(path, pod_set.annotations, pod_set.count)
+        problems += slice_size_problems(path, pod_set.annotations, pod_set.count, surroundings.configuration)
     return [replace(it, message=f"{it.message}. {remedy}") for it in problems]
 
 

@@ -25,6 +25,7 @@ from kueuecore.jobs.integrations import INTEGRATIONS
 from kueuecore.jobs.jobs_to_workloads import surroundings_of
 from kueuecore.jobs.leader_worker_set import LEADER_WORKER_SET
 from kueuecore.jobs.lifecycle import known_integration
+from kueuecore.jobs.own_timeouts import changed_timeouts, timeout_problems
 from kueuecore.jobs.owners import OwnerError
 from kueuecore.jobs.rejections import forbidden, immutable, invalid
 from kueuecore.jobs.validation import (
@@ -153,6 +154,7 @@ def _job_problems(
         times = (labels_of(it).get(MAX_EXEC_TIME_LABEL, "") for it in (new, old))
         problems += immutable(f"metadata.labels[{MAX_EXEC_TIME_LABEL}]", *times)
     problems += _priority_class_problems(old, new, is_suspended=is_suspended)
+    problems += timeout_problems(new, configuration) if is_suspended else changed_timeouts(old, new, configuration)
     elastic = (is_elastic(it, configuration) for it in (new, old))
     part = "annotations" if configuration.has("ElasticAnnotationNeedsSupport") else "labels"
     return problems + immutable(f"metadata.{part}[{ELASTIC_JOB}]", *elastic)

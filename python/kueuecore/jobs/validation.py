@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._json import JsonObject, object_at, text_at, texts_at
 from kueuecore._names import subdomain_problems
 from kueuecore._text import quoted
 from kueuecore.errors import Problem
@@ -23,13 +23,22 @@ from kueuecore.jobs.context import (
 )
 from kueuecore.jobs.field_paths import path_text
 from kueuecore.jobs.integration import Integration, JobPodSet
+from kueuecore.jobs.own_timeouts import timeout_problems
 from kueuecore.jobs.rejections import forbidden, go_error, go_int, invalid
-from kueuecore.jobs.topology import GROUP_NAME, PREFERRED, REQUIRED, slice_size_problems, topology_problems
+from kueuecore.jobs.topology import (
+    GROUP_NAME,
+    POD_INDEX_OFFSET,
+    PREFERRED,
+    REQUIRED,
+    slice_size_problems,
+    topology_problems,
+)
 
 __all__ = [
     "admission_gate_problems",
     "common_problems",
     "gate_names",
+    "offset_is_valid",
     "prebuilt_problems",
     "prebuilt_workload",
     "topology_is_valid",
@@ -61,7 +70,30 @@ def topology_of_each_is_valid(
     for pod_set in pod_sets:
         path = _annotations_path(pod_set)
         problems += topology_problems(path, pod_set.annotations, surroundings.configuration)
-        problems += slice_size_problems(path, pod_set.annotations, pod_set.count)
+        problems += slice_size_problems(path, pod_set.annotations, pod_set.count, surroundings.configuration)
+    return problems
+
+
+def offset_is_valid(pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
+    """Return what is wrong with the annotation that says where the indexes of pods start (rules/08 §12.2).
+
+    Kueue's words are not known.
+    """
+    if not surroundings.enabled("TopologyAwareScheduling"):
+        return []
+    if not surroundings.configuration.has("PodIndexOffsetIsChecked"):
+        return []
+    problems: list[Problem] = []
+    for pod_set in pod_sets:
+        path = f"{_annotations_path(pod_set)}[{POD_INDEX_OFFSET}]"
+        written = texts_at(pod_set.template, "metadata", "annotations").get(POD_INDEX_OFFSET)
+        if written is None:
+            continue
+        if GROUP_NAME in pod_set.annotations:
+            problems.append(forbidden(path, f"may not be set when '{GROUP_NAME}' is specified"))
+        number, _ = go_int(written)
+        if number is None or number < 0:
+            problems.append(invalid(path, written, "must be a non-negative integer"))
     return problems
 
 
@@ -123,7 +155,7 @@ def common_problems(job: JsonObject, integration: Integration, configuration: Jo
         problems.append(forbidden(field, f"elastic job is not supported for {_quoted_kind(integration)}"))
     if configuration.enabled("AdmissionGatedBy"):
         problems += admission_gate_problems(annotations_of(job).get(ADMISSION_GATED_BY, ""))
-    return problems
+    return problems + timeout_problems(job, configuration)
 
 
 def _quoted_kind(integration: Integration) -> str:

@@ -32,10 +32,11 @@ def with_webhook_defaults(job: JsonObject, integration: Integration, surrounding
         return job
     configuration = surroundings.configuration
     needs_selected = surroundings.has("DefaultQueueNeedsManagedNamespace")
-    is_there = not needs_selected or surroundings.is_selected(text_at(job, "metadata", "namespace"))
-    if is_there and not has_managed_owner(job, surroundings):
+    is_selected = surroundings.is_selected(text_at(job, "metadata", "namespace"))
+    if (is_selected or not needs_selected) and not has_managed_owner(job, surroundings):
         _set_default_queue(job, surroundings)
-    _set_default_priority_class(job, surroundings)
+    if is_selected or not surroundings.has("DefaultPriorityClassNeedsManagedNamespace"):
+        _set_default_priority_class(job, surroundings)
     if should_wait(job, surroundings, is_webhook=True):
         job = integration.hold_back(integration.suspend(job), configuration)
     return integration.webhook_defaults(_with_manager(job, integration, surroundings), configuration)

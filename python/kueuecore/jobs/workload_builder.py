@@ -24,8 +24,10 @@ from kueuecore.jobs.context import (
     is_elastic,
     labels_of,
 )
+from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION
 from kueuecore.jobs.integration import Integration, NoWorkload, WorkloadIdentity
+from kueuecore.jobs.own_timeouts import OWN_TIMEOUTS
 from kueuecore.jobs.rejections import go_int
 from kueuecore.jobs.workload_names import owner_reference, workload_name
 
@@ -71,6 +73,8 @@ def new_workload(
         kept |= {key: annotations[key] for key in configuration.annotation_keys_to_copy if key in annotations}
     if configuration.enabled("AdmissionGatedBy") and annotations.get(ADMISSION_GATED_BY):
         kept[ADMISSION_GATED_BY] = annotations[ADMISSION_GATED_BY]
+    if configuration.enabled("WorkloadLevelWaitForPodsReady") and annotations.get(OWN_TIMEOUTS):
+        kept[OWN_TIMEOUTS] = annotations[OWN_TIMEOUTS]
     metadata: JsonObject = {"name": identity.name, "namespace": text_at(job, "metadata", "namespace")}
     if created := text_at(job, "metadata", "creationTimestamp"):
         # The controller makes the Workload as soon as it sees the job.
@@ -106,6 +110,9 @@ def complete_workload(
     """
     pod_sets = [it.to_manifest(surroundings.configuration) for it in integration.pod_sets(job, surroundings)]
     workload = new_workload(job, integration, pod_sets, surroundings.configuration)
+    uid = integration.label_uid(job, surroundings)
+    if uid is not None and is_label_value(uid):
+        workload = with_value(workload, ("metadata", "labels", JOB_UID_LABEL), uid)
     priority, problem = priority_of(job, pod_sets, surroundings, pod_class=integration.priority_class(job))
     return {**workload, "spec": {**object_at(workload, "spec"), **priority}}, problem
 

@@ -56,12 +56,15 @@ def fits_workload(
     wanted = [sanitized(it.to_manifest(configuration), configuration) for it in integration.pod_sets(job, surroundings)]
     stored = list_at(workload, "spec", "podSets")
     is_admitted = has_condition(workload, "Admitted")
+    keys: tuple[str, ...] = ("initContainers", "containers", *(() if is_admitted else ("tolerations",)))
+    if configuration.has("PodLevelPartsAreCompared"):
+        keys = (*keys, "resources", "resourceClaims")
     running = _running(workload, flavors, surroundings) if has_condition(workload, "QuotaReserved") else None
     if running is None:
-        return _are_alike(wanted, stored, with_tolerations=not is_admitted)
-    if _are_alike(wanted, running, with_tolerations=not is_admitted):
+        return _are_alike(wanted, stored, keys)
+    if _are_alike(wanted, running, keys):
         return True
-    return integration.is_suspended(job) and _are_alike(wanted, stored, with_tolerations=not is_admitted)
+    return integration.is_suspended(job) and _are_alike(wanted, stored, keys)
 
 
 def _is_owned(job: JsonObject, workload: JsonObject, *, by_uid: bool) -> bool:
@@ -92,8 +95,7 @@ def _running(
     return running
 
 
-def _are_alike(wanted: Sequence[JsonObject], other: Sequence[JsonValue], *, with_tolerations: bool) -> bool:
-    keys = ("initContainers", "containers", *(("tolerations",) if with_tolerations else ()))
+def _are_alike(wanted: Sequence[JsonObject], other: Sequence[JsonValue], keys: tuple[str, ...]) -> bool:
     return [_shape(it, keys) for it in wanted] == [_shape(it, keys) for it in other]
 
 

@@ -42,6 +42,8 @@ def chosen_slice(
     """
     if not live:
         return ChosenSlice()
+    if configuration.has("EvictedSlicesWaitForTheirPods") and (stopping := _stopping(live)) is not None:
+        return ChosenSlice(workload=stopping)
     chosen, steps = (live[0], []) if len(live) == 1 else _normalized(live, configuration)
     if chosen is None:
         return ChosenSlice(steps=steps)
@@ -58,6 +60,13 @@ def chosen_slice(
     ]
     resized = with_value(chosen, ("spec", "podSets"), pod_sets)
     return ChosenSlice(workload=resized, steps=[*steps, WorkloadStep(Action.UPDATE, resized)])
+
+
+def _stopping(live: Sequence[JsonObject]) -> JsonObject | None:
+    """Return the evicted slice whose pods may still run on its quota; None if another one has taken over."""
+    if len(live) == 1 or any(has_condition(it, "Admitted") and not has_condition(it, "Evicted") for it in live):
+        return None
+    return next((it for it in reversed(live) if has_condition(it, "Evicted") and _holds(it)), None)
 
 
 def _normalized(

@@ -23,12 +23,14 @@ from kueuecore.jobs.job_event import JobEvent
 from kueuecore.jobs.job_status import has_condition
 from kueuecore.jobs.jobs_to_workloads import surroundings_with
 from kueuecore.jobs.lifecycle import StopReason, check_workload, known_integration
+from kueuecore.jobs.own_timeouts import own_timeouts_followed
 from kueuecore.jobs.owned_workloads import owned_workloads
 from kueuecore.jobs.owners import OwnerError, managed_ancestor
 from kueuecore.jobs.pod import POD, SERVING
 from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.jobs.pod_group_sync import (
     NotMatching,
+    ended_group,
     fits_group,
     match_group,
     owned_by_all,
@@ -181,12 +183,26 @@ class _Syncing:
         elif not self._controls(workload):
             workload = self._changed(workload, self._owned(workload))
         is_replacement = self._is_elastic and SLICE_REPLACEMENT_ANNOTATION in annotations_of(workload)
-        if is_replacement or self._fits(workload):
+        if is_replacement or (self._fits(workload) and self._has_topology(workload)):
             return self._result(workload)
         message = "The prebuilt workload is out of sync with its user job"
         self._steps.append(WorkloadStep(Action.FINISH, workload, "OutOfSync", message))
         self._stop(None, "missing workload")
         return self._result(None, message)
+
+    def _has_topology(self, workload: JsonObject) -> bool:
+        """Return whether its pod sets request the topology that the job does (rules/10 §3.4)."""
+        if self._integration is POD_GROUP or not self._configuration.has("PrebuiltTopologyIsCompared"):
+            return True
+        if not self._configuration.enabled("TopologyAwareScheduling"):
+            return True
+        wanted = [
+            it.to_manifest(self._configuration) for it in self._integration.pod_sets(self._job, self._surroundings)
+        ]
+        stored = [object_at(it) for it in list_at(workload, "spec", "podSets")]
+        return [it.get("topologyRequest") or None for it in wanted] == [
+            it.get("topologyRequest") or None for it in stored
+        ]
 
     def _is_of_another(self, workload: JsonObject) -> bool:
         uid = uid_of(self._job)
@@ -294,7 +310,7 @@ class _Syncing:
 
     def _fits(self, workload: JsonObject) -> bool:
         if self._integration is POD_GROUP:
-            return fits_group(self._job, workload)
+            return fits_group(self._job, workload, self._configuration)
         return fits_workload(
             self._job,
             workload,
@@ -334,11 +350,15 @@ class _Syncing:
         return {**stale, "spec": spec if active is None or self._is_elastic else {**spec, "active": active}}
 
     def _created(self, *, replaced: Sequence[JsonObject] = ()) -> Sync:
+        is_group = self._integration is POD_GROUP
+        if is_group and (let_go := ended_group(self._job, self._configuration)) is not None:
+            self._writes += let_go
+            return self._result(None, "all of its pods are being deleted")
         if self._integration.finished(self._job) is not None:
             return self._result(None, "it has finished")
         if self._integration.is_active(self._job) and not self._is_elastic:
             return self._result(None, "it still has active pods")
-        if self._integration is POD_GROUP:
+        if is_group:
             prepared = prepared_group(self._job)
             self._job = prepared.group
             self._writes += prepared.writes
@@ -382,7 +402,8 @@ class _Syncing:
         is_serving_group = annotations_of(self._job).get(SERVING) == "true"
         if not self._is_suspended() or has_condition(workload, "Admitted") or is_serving_group:
             return workload
-        return self._changed(workload, in_queue_of(self._job, workload))
+        followed = own_timeouts_followed(self._job, workload, self._configuration)
+        return self._changed(workload, in_queue_of(self._job, followed))
 
 
 def _name(workload: JsonObject) -> str:

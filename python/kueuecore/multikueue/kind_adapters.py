@@ -109,15 +109,15 @@ def _no_status(_local: JsonObject, _remote: JsonObject, _context: SyncContext) -
 
 
 def _batch_job(settings: MultiKueueSettings) -> Adapter:
+    # With the gate, the worker keeps a Job that has finished until the manager has seen it.
+    prepare = _without_selector_and_ttl if settings.drops_job_ttl else _without_selector
     if settings.batch_job_with_managed_by:
-        return Adapter(
-            api_version="batch/v1", kind="Job", prepare=_without_selector, status=_job_status, update=_elastic_job
-        )
+        return Adapter(api_version="batch/v1", kind="Job", prepare=prepare, status=_job_status, update=_elastic_job)
     return Adapter(
         api_version="batch/v1",
         kind="Job",
         managed_by=None,
-        prepare=_without_selector,
+        prepare=prepare,
         status=_last_job_status,
         update=_elastic_job,
         keeps_check_pending=True,
@@ -130,6 +130,10 @@ def _without_selector(job: JsonObject) -> JsonObject:
     for label in _JOB_LABELS:
         job = without_value(job, ("spec", "template", "metadata", "labels", label))
     return job
+
+
+def _without_selector_and_ttl(job: JsonObject) -> JsonObject:
+    return without_value(_without_selector(job), ("spec", "ttlSecondsAfterFinished"))
 
 
 def _job_status(local: JsonObject, remote: JsonObject, context: SyncContext) -> Status:

@@ -56,10 +56,12 @@ def _finish(group: Group) -> Result | None:
         return None
     ended = condition(group.copy_on(cluster), "Finished")
     reason, message = text_at(ended, "reason"), text_at(ended, "message")
-    if reason == "OutOfSync" and not group.is_elastic:
+    is_without_owner = reason == "OwnerNotFound" and group.settings.retries_without_owner
+    if (reason == "OutOfSync" or is_without_owner) and not group.is_elastic:
         if group.state != "Ready":
             return Result()
-        reported = f'Remote workload on worker cluster "{cluster}" is out of sync with its user job'
+        what = "has lost" if is_without_owner else "is out of sync with"
+        reported = f'Remote workload on worker cluster "{cluster}" {what} its user job'
         return group.retry(f"{reported}, resetting for re-dispatch", AttemptOutcome.OUT_OF_SYNC, event_type="Warning")
     if problem := _foreign_job(group, cluster):
         return Result(problem=problem)

@@ -102,6 +102,10 @@ class Ledger:
         if local_queue in self.accounts and self.settings.has("PenaltiesAreKeptByWorkload"):
             self.accounts[local_queue].penalties.pop(workload, None)
 
+    def has_penalty(self, local_queue: str, workload: str) -> bool:
+        """Return whether a workload has a penalty that is not settled."""
+        return local_queue in self.accounts and workload in self.accounts[local_queue].penalties
+
     def settle(self, local_queue: str, workload: str, own: Resources, admitted: Resources, now: int) -> None:
         """Turn the penalty of an admitted workload into usage; `own` is what it was given."""
         if not self.settings.has("AdmissionsAreSettled"):

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kueuecore.reference import conditions, times, variants
-from kueuecore.reference.objects import CLUSTER_SCOPED, ClusterQueue, complete, key, local_queue_key
+from kueuecore.reference.objects import (
+    CLUSTER_SCOPED,
+    ClusterQueue,
+    complete,
+    key,
+    local_queue_key,
+    with_effective_quotas,
+)
 from kueuecore.reference.pending import PendingQueue
+from kueuecore.reference.pods import constraints, has_constraints
 from kueuecore.reference.selectors import matches_labels
 from kueuecore.reference.settings import Json
 from kueuecore.reference.state import State, total_requests
@@ -20,7 +28,7 @@ class Watchers(State):
     def apply(self, objects: Iterable[Json], *, now: str | int | None = None, trusted: bool = False) -> None:
         """Create or change objects."""
         self.advance(now)
-        for manifest in objects:
+        for manifest in (with_effective_quotas(it, self.settings) for it in objects):
             completed = complete(conditions.copied(manifest), defaults=not trusted)
             if not trusted:
                 completed["metadata"].setdefault("creationTimestamp", times.text(self.now))
@@ -49,13 +57,40 @@ class Watchers(State):
                 self._put_local_queue(name, spec, None if old is None else before)
             case "WorkloadPriorityClass" if old is None or old["value"] != manifest["value"]:
                 self._put_priority(name, manifest["value"])
+            case "LimitRange" if is_changed:
+                self._adjust_pending(manifest["metadata"]["namespace"])
+                of_old = None if old is None else constraints(old)
+                if constraints(manifest) != of_old if old is not None else has_constraints(manifest):
+                    self._retry_pending_in(manifest["metadata"]["namespace"])
             case "Namespace":
                 for queue, selector in [(name, each.namespace_selector) for name, each in self.queues.items()]:
                     was = old is not None and matches_labels(selector, old["metadata"]["labels"])
                     if not was and matches_labels(selector, manifest["metadata"]["labels"]):
                         self.notify([queue])
+        if kind == "Cohort":
+            # Whoever waits says so when its ClusterQueue comes below a cycle (rules/02 §5).
+            turned = {queue for queue in self.queues if (queue in active) != self.cache.is_active(queue)}
+            for local_queue, of in self.local_queues.items():
+                if of in turned:
+                    self.mark_dirty(local_queue)
         watch.changed(self, kind, old, manifest)
         return self.notify(queue for queue in self.queues if queue not in active and self.cache.is_active(queue))
+
+    def _adjust_pending(self, namespace: str) -> None:
+        """Recompute what the workloads of a namespace without quota request (rules/01 §7.3)."""
+        for workload in list(self.kind("Workload").values()):
+            is_here = workload["metadata"]["namespace"] == namespace
+            if is_here and conditions.stage(workload) == "Pending" and not conditions.is_on_hold(workload):
+                self._queue(workload)
+
+    def _retry_pending_in(self, namespace: str) -> None:
+        """Retry what waits in the queues of a namespace whose constraints have changed (rules/05 §3.1)."""
+        if not self.settings.has("LimitRangeEditsRetryWorkloads"):
+            return
+        own = [w for w in self.kind("Workload").values() if w["metadata"]["namespace"] == namespace]
+        pending = [local_queue_key(w) for w in own if conditions.stage(w) == "Pending"]
+        targets = {self.local_queues.get(name, "") for name in pending}
+        self.notify(name for name in sorted(targets) if name in self.queues)
 
     def _put_priority(self, name: str, value: int) -> None:
         """Give the Workloads that name a class its priority, even those that have finished (rules/11 §5)."""
@@ -150,6 +185,10 @@ class Watchers(State):
                 del self.queues[name]
             case "Cohort":
                 self.cache.forest.delete_cohort(name)
+            case "LimitRange":
+                self._adjust_pending(namespace)
+                if has_constraints(old):
+                    self._retry_pending_in(namespace)
         watch.changed(self, kind, old, None)
         self.deliver()
         return True
@@ -230,8 +269,12 @@ class Watchers(State):
         is_active, stage, previous = conditions.is_active(new), conditions.stage(new), conditions.stage(old)
         # rules/09 §1.3: whoever waited for checks was not settled at first.
         is_settled = previous == "Pending" or self.settings.has("PenaltiesAreSettled")
-        if is_active and stage == "Admitted" != previous and is_settled:
-            target = conditions.admission(new)["clusterQueue"]
+        target = conditions.admission(new).get("clusterQueue", "")
+        is_new = not self.counts_in(target, previous)
+        if self.settings.on("AdmissionFairSharingAnchorAtQuotaReservation"):
+            # rules/09 §1.3: one that was inactive when it got quota is settled once it is active.
+            is_new |= self.ledger.has_penalty(lq, name)
+        if is_active and self.counts_in(target, stage) and is_new and is_settled:
             local_queue = self.kind("LocalQueue").get(lq)
             if local_queue and local_queue["spec"].get("clusterQueue") == target and self.is_usage_based(target):
                 own = total_requests(self.info(new))

@@ -29,6 +29,9 @@ from kueuecore.reference.totals import Info, PodSetTotals, Progress, resource_or
 Oracle = Callable[[FlavorResource, int], tuple[Way, int]]
 """Returns what preemption could do for an amount, and at which borrowing level (rules/04 §6)."""
 
+Probe = tuple[Mapping[str, int], Amounts]
+"""What one pod of each pod set requests, and what earlier pod sets request."""
+
 _Granular = tuple[Way, float]
 _Found = TypeVar("_Found", bound=tuple[bool, object, object])
 
@@ -85,7 +88,7 @@ class Assigner:
 
     def assign(self, counts: list[int] | None = None) -> Assignment:
         """Assign all pod sets, group by group (rules/03 §3)."""
-        totals = self.info.totals
+        totals = self._in_spec_order(self.info.totals)
         if counts:
             totals = [pod_set.scaled(count) for pod_set, count in zip(totals, counts, strict=True)]
         if self.queue.group_of("pods") is not None:
@@ -105,6 +108,21 @@ class Assigner:
             assignment.no_fit = self._no_fit_reason(assignment)
         return assignment
 
+    def _in_spec_order(self, totals: list[PodSetTotals]) -> list[PodSetTotals]:
+        """Return totals in the order of the spec; those of a second pass come in that of groups (rules/03 §3)."""
+        by_name = {total.name: total for total in totals}
+        names = [pod_set["name"] for pod_set in self.info.pod_sets]
+        if not self.settings.has("GroupMembersMayBeApart") or by_name.keys() != set(names):
+            return totals
+        return [by_name[name] for name in names]
+
+    def _held(self, index: int) -> PodSetTotals | None:
+        """Return the pod set of the replaced slice that a pod set continues (rules/09 §2.3)."""
+        held = [] if self.replaced is None else self.replaced.totals
+        if not self.settings.has("GroupMembersMayBeApart"):
+            return held[index] if index < len(held) else None
+        return next((each for each in held if each.name == self.info.pod_sets[index]["name"]), None)
+
     def _assign_group(self, assignment: Assignment, totals: list[PodSetTotals], members: list[int]) -> bool:
         """Assign pod sets that belong together (rules/03 §3 4 to 7). Returns whether to continue."""
         requests: dict[str, int] = {}
@@ -114,6 +132,8 @@ class Assigner:
         flavors: dict[str, FlavorChoice] = {}
         reasons: list[str] = []
         attempts: dict[str, Attempt] = {}
+        no_fit = NoFitReason.NONE
+        probe = self._probe(assignment, totals, members)
         has_topology = self.settings.on("TopologyAwareScheduling")
         for total in (totals[index] for index in members if has_topology):
             # A second pass keeps its flavors (rules/08 §11.10).
@@ -124,8 +144,13 @@ class Assigner:
                 continue
             if group is None:
                 flavors, reasons = {}, [f"resource {resource} unavailable in ClusterQueue"]
+                if self.settings.has("UncoveredResourceHasAReason"):
+                    no_fit = NoFitReason.FLAVOR
                 break
-            found, why, tried = self._scan(members, requests, resource, group, assignment.usage)
+            found, why, tried = self._scan(members, requests, resource, group, assignment.usage, probe)
+            if not found and probe is not None:
+                # rules/03 §4 3d: room for a pod is only preferred.
+                found, why, tried = self._scan(members, requests, resource, group, assignment.usage)
             attempts |= {flavor: attempt.merged(attempts.get(flavor, attempt)) for flavor, attempt in tried.items()}
             for flavor in [name for name in group.flavors if name in attempts and name not in tried] if tried else ():
                 missing = Attempt(Mode.NO_FIT, 0, None, (f"flavor {flavor} does not provide resource {resource}",))
@@ -141,9 +166,15 @@ class Assigner:
             own = self._own_flavors(index, total, flavors)
             pod_set = PodSetAssignment(total.name, total.count, total.requests, own, list(reasons), attempts)
             pod_set.topology = None if total.topology is None else total.topology.assignment
-            pod_set.delayed = total.delayed
+            pod_set.delayed, pod_set.no_fit = total.delayed, no_fit
             assignment.pod_sets.append(pod_set)
-            assignment.progress.tried.append({name: choice.tried for name, choice in own.items()})
+            tried_last = {name: choice.tried for name, choice in own.items()}
+            if self.settings.has("GroupMembersMayBeApart"):
+                n_missing = index + 1 - len(assignment.progress.tried)
+                assignment.progress.tried += [{} for _ in range(n_missing)]
+                assignment.progress.tried[index] = tried_last
+            else:
+                assignment.progress.tried.append(tried_last)
             held = self.replaced.totals if self.replaced is not None else []
             before = next((each.requests for each in held if each.name == total.name), {})
             for name, choice in own.items():
@@ -153,8 +184,43 @@ class Assigner:
             goes_on &= not total.requests or bool(own)
         return goes_on
 
+    def _probe(self, assignment: Assignment, totals: list[PodSetTotals], members: list[int]) -> Probe | None:
+        """Return what one pod of each member needs, if none has pods (rules/03 §4 3d)."""
+        is_asked = self.settings.has("ZeroPodsNeedRoomForOne")
+        if not is_asked or any(totals[index].count != 0 for index in members):
+            return None
+        requests: dict[str, int] = {}
+        for index in members:
+            for resource, asked in totals[index].of_one_pod.items():
+                requests[resource] = amount.add(requests.get(resource, 0), asked)
+        if self.queue.group_of("pods") is not None:
+            requests["pods"] = len(members)
+        earlier: dict[FlavorResource, int] = {}
+        for pod_set in assignment.pod_sets:
+            for name, choice in pod_set.flavors.items():
+                fr = (choice.flavor, name)
+                earlier[fr] = amount.add(earlier.get(fr, 0), pod_set.requests.get(name, 0))
+        return requests, earlier
+
+    def _exceeds(self, probe: Probe, flavor: str, group: ResourceGroup) -> tuple[str, ...]:
+        """Return why a flavor could not hold these pods even if nothing else used it (rules/03 §4 3d)."""
+        requests, earlier = probe
+        found = []
+        for resource in sorted(requests, key=resource_order):
+            fr = (flavor, resource)
+            used, most = earlier.get(fr, 0), self.node.potential.get(fr, 0)
+            if resource in group.resources and amount.add(used, requests[resource]) > most:
+                found.append(_exceeding(fr, used, requests[resource], most))
+        return tuple(found)
+
     def _scan(
-        self, members: list[int], requests: Mapping[str, int], lead: str, group: ResourceGroup, used: Amounts
+        self,
+        members: list[int],
+        requests: Mapping[str, int],
+        lead: str,
+        group: ResourceGroup,
+        used: Amounts,
+        probe: Probe | None = None,
     ) -> tuple[dict[str, FlavorChoice], list[str], dict[str, Attempt]]:
         """Try the flavors of a resource group in order (rules/03 §4)."""
         is_fungible = self.settings.on("FlavorFungibility")
@@ -173,6 +239,10 @@ class Assigner:
             if why := self._ineligible(members, flavor, group):
                 reasons.append(why)
                 attempts[flavor] = Attempt(Mode.NO_FIT, 0, None, (why,), NoFitReason.FLAVOR)
+                continue
+            if probe is not None and (exceeds := self._exceeds(probe, flavor, group)):
+                reasons += exceeds
+                attempts[flavor] = Attempt(Mode.NO_FIT, 0, None, tuple(sorted(exceeds)), NoFitReason.MAXIMUM)
                 continue
             choices, found, attempts[flavor] = self._try(members, covered, flavor, used)
             reasons += attempts[flavor].reasons
@@ -251,7 +321,9 @@ class Assigner:
         levels = [0]
         for resource in sorted(requests, key=resource_order):
             asked = requests[resource]
-            for held in [self.replaced.totals[index] for index in members] if self.replaced else ():
+            for held in filter(None, map(self._held, members)):
+                if self.settings.on("ElasticJobsViaWorkloadSlicesFlavorChangeFromZero") and held.count == 0:
+                    continue
                 other = held.flavors.get(resource, "")
                 if other != flavor:
                     found = (Way.NO_FIT, float("inf"))
@@ -281,12 +353,7 @@ class Assigner:
         usage, node = self.snapshot.usage, self.node
         total, most = amount.add(used, asked), node.potential.get(fr, 0)
         if total > most:
-            why = (
-                f"insufficient quota for {resource} in flavor {flavor}, "
-                f"previously considered podsets requests ({_amount_text(resource, used)}) + current podset request "
-                f"({quantity.text(resource, asked)}) > maximum capacity ({_amount_text(resource, most)})"
-            )
-            return Way.NO_FIT, 0, why, NoFitReason.MAXIMUM
+            return Way.NO_FIT, 0, _exceeding(fr, used, asked, most), NoFitReason.MAXIMUM
         level, may_reclaim = usage.level(node, fr, total)
         available = usage.available(node, fr)
         if total <= available:
@@ -312,7 +379,7 @@ class Assigner:
                 for place in groups or [flavor] if attempt.mode == Mode.NO_FIT else ():
                     reasons = (mildest.get(place, NoFitReason.FLAVOR), attempt.no_fit)
                     mildest[place] = min(reasons, key=SEVERITY.index)
-            overall = severest((overall, *mildest.values()))
+            overall = severest((overall, pod_set.no_fit, *mildest.values()))
         return overall
 
 
@@ -320,10 +387,46 @@ def _amount_text(resource: str, number: int) -> str:
     return "<unlimited>" if number == amount.UNLIMITED else quantity.text(resource, number)
 
 
-def requests_of(assignment: Assignment, info: Info, replaced: Info | None) -> dict[FlavorResource, int]:
-    """Return R: all that must fit once room is made, without `pods` (rules/03 §8)."""
+def _exceeding(fr: FlavorResource, used: int, asked: int, most: int) -> str:
+    flavor, resource = fr
+    return (
+        f"insufficient quota for {resource} in flavor {flavor}, "
+        f"previously considered podsets requests ({_amount_text(resource, used)}) + current podset request "
+        f"({quantity.text(resource, asked)}) > maximum capacity ({_amount_text(resource, most)})"
+    )
+
+
+def _requests_by_name(assignment: Assignment, info: Info, replaced: Info | None) -> dict[FlavorResource, int]:
+    """Return R as Kueue does since 0.20.0: for the counts of the assignment, and with pods (rules/03 §8)."""
     total: dict[FlavorResource, int] = {}
-    for index, (pod_set, assigned) in enumerate(zip(info.totals, assignment.pod_sets, strict=False)):
+    held = {each.name: each.count for each in replaced.totals} if replaced is not None else {}
+    given = {each.name: each for each in assignment.pod_sets}
+    for pod_set in info.totals:
+        assigned = given.get(pod_set.name)
+        if assigned is None:
+            continue
+        count = assigned.count - held.get(pod_set.name, 0)
+        asked = {name: value for name, value in pod_set.scaled(count).requests.items() if name != "pods"}
+        for resource, value in [*asked.items(), ("pods", count)]:
+            choice = assigned.flavors.get(resource)
+            if value != 0 and choice is not None:
+                fr = (choice.flavor, resource)
+                total[fr] = amount.add(total.get(fr, 0), value)
+    return total
+
+
+def requests_of(
+    assignment: Assignment, info: Info, replaced: Info | None, settings: Settings
+) -> dict[FlavorResource, int]:
+    """Return R: all that must fit once room is made (rules/03 §8)."""
+    if settings.has("PreemptionIsSizedByAssignment"):
+        return _requests_by_name(assignment, info, replaced)
+    total: dict[FlavorResource, int] = {}
+    given = {each.name: each for each in assignment.pod_sets}
+    for index, pod_set in enumerate(info.totals):
+        assigned = given.get(pod_set.name)
+        if assigned is None:
+            continue
         count = assigned.count if replaced is None else pod_set.count - replaced.totals[index].count
         for resource, asked in pod_set.scaled(count).requests.items():
             choice = assigned.flavors.get(resource)

@@ -111,6 +111,7 @@ class PodSetAssignment:
     Args:
         topology: Where its pods are placed (rules/08 §11.4).
         delayed: Whether the placement is still to come: empty, Pending or Ready (rules/08 §11.2).
+        no_fit: Why nothing was tried for a resource (rules/03 §7.1).
     """
 
     name: str
@@ -122,6 +123,7 @@ class PodSetAssignment:
     error: str = ""
     topology: TopologyAssignment | None = None
     delayed: str = ""
+    no_fit: NoFitReason = NoFitReason.NONE
 
     @property
     def mode(self) -> Mode:

@@ -79,10 +79,14 @@ class Snapshot:
         return is_elsewhere or (not is_reserved and PROVISIONING in on_flavor)
 
     def charge_topology(self, queue: str, uses: Mapping[str, Iterable[TopologyUse]], sign: int = 1) -> None:
-        """Charge or (with sign -1) free nodes of flavors; each use affects only its own flavor (rules/08 §4.5)."""
-        for flavor, nodes in self.flavor_nodes(queue).items():
+        """Charge or (with sign -1) free nodes of flavors, in older releases only of their own (rules/08 §4.5)."""
+        on, has = self.settings.on, self.settings.has
+        is_pooled = on("TASHandleOverlappingFlavors") and has("CycleUsageReachesAllFlavors")
+        for flavor, own in self.flavor_nodes(queue).items():
+            pool = [each for each in self.topologies.values() if each.is_by_host and is_pooled and own.is_by_host]
             for use in uses.get(flavor, ()):
-                nodes.charge(use, sign)
+                for nodes in pool or [own]:
+                    nodes.charge(use, sign)
 
     @contextmanager
     def without_topology(self, infos: Iterable[Info]) -> Iterator[None]:
@@ -173,6 +177,8 @@ class Cache:
             found.append(("MultiKueueWithProvisioningRequest", text + ", ".join([*multikueue, *provisioning])))
         for flavor, topology in () if multikueue else self._without_topology(named):
             found.append(("TopologyNotFound", f'there is no Topology "{topology}" for TAS flavor "{flavor}"'))
+        if node.has_cycle and node.parent is not None and self.settings.has("CohortCycleIsShown"):
+            found.append(("CohortCycleDetected", f'Cohort "{node.parent.name}" has a cycle in hierarchy'))
         return found
 
     def _without_topology(self, flavors: Iterable[str]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from enum import Enum, auto
 
-from kueuecore.reference import amount, conditions, decision, eviction, messages, quantity, variants
+from kueuecore.reference import amount, conditions, decision, eviction, messages, quantity, times, variants
 from kueuecore.reference.assignment import Mode, PodSetAssignment
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.forest import Node
@@ -58,6 +58,10 @@ class Cycle:
         # Those whose pods got a place in a second pass: if they are preempted later in the cycle, it is lost.
         self.placed: set[str] = set()
         self.has_waited = False
+        # How many workloads may still join the cycle, and those that joined but were not nominated.
+        is_on = self.settings.on("FairSharingRefill") and self.settings.fair_sharing is not None
+        self.n_refills = 8 if is_on and not self.settings.blocks_admission else 0
+        self.refused_refills: list[Entry] = []
         self.snapshot: Snapshot = world.snapshot()
 
     def run(self) -> decision.Decision:
@@ -83,7 +87,7 @@ class Cycle:
             entries.sort(key=self._order)
         for entry in self._tournaments(entries) if self.settings.fair_sharing is not None else entries:
             self._process(entry)
-        for entry in [*entries, *(head for head in heads if head not in entries)]:
+        for entry in [*entries, *(head for head in heads if head not in entries), *self.refused_refills]:
             # A second pass that was not served fails, even if the workload has finished in this very cycle.
             is_here = entry.n_tries > 0 or self._is_here(entry.info)
             if entry.status not in ("assumed", "evicted") and is_here:
@@ -168,6 +172,27 @@ class Cycle:
             assert winner is not None, "the tree has the entry that it was chosen for"
             del left[winner.info.cluster_queue]
             yield winner
+            if (refill := self._refill(winner)) is not None:
+                entries.append(refill)
+                left[refill.info.cluster_queue] = refill
+
+    def _refill(self, after: Entry) -> Entry | None:
+        """Let the next workload join once a head of its ClusterQueue got quota (rules/05 §6.3)."""
+        info = after.info
+        is_variant = self.settings.on("ConcurrentAdmission") and variants.is_variant(info.workload)
+        is_new = after.status == "assumed" and not conditions.has_reservation(info.workload)
+        if not is_new or is_variant or self.n_refills == 0:
+            return None
+        head = self.world.queues[info.cluster_queue].pop_more()
+        if head is None:
+            return None
+        self.n_refills -= 1
+        head.cluster_queue = info.cluster_queue
+        entry = Entry(head, joined_later=True)
+        if self._nominate(entry):
+            return entry
+        self.refused_refills.append(entry)
+        return None
 
     def _shares(self, root: Node, left: dict[str, Entry]) -> dict[tuple[Node, str], Share]:
         """Return, by Cohort and entry, the share of the child on the entry's path, with the entry (rules/05 §6.3 2)."""
@@ -268,10 +293,13 @@ class Cycle:
         if mode == Mode.NO_FIT:
             return entry.waits(str(entry.assignment.no_fit), requeue=RequeueReason.NO_FIT)
         if mode == Mode.PREEMPT and not entry.targets:
-            reclaims_always = self.snapshot.spec(node.name).reclaim_within_cohort == "Any"
+            reclaims_always = self.snapshot.spec(node.name).reclaim_within_cohort == "Any" or entry.joined_later
             if not reclaims_always or (on("PrioritizePreemptorWorkloads") and entry.is_preemptor):
                 self._use(entry, self._to_reserve(entry))
             return entry.waits("WaitingForQuota", requeue=RequeueReason.NO_CANDIDATES)
+        if mode in (Mode.PREEMPT, Mode.DEFERRED_FIT) and entry.joined_later:
+            # rules/05 §6.4: what is missing may just have been given away, so nobody is preempted for it.
+            return entry.waits("WaitingForQuota", requeue=RequeueReason.FAILED_AFTER_NOMINATION)
         has_gates = on("ConcurrentAdmission") or on("MultiKueueOrchestratedPreemption")
         if mode == Mode.PREEMPT and has_gates and has_closed_gate(info.workload):
             entry.status, info.progress = "gated", None
@@ -452,7 +480,9 @@ class Cycle:
             self._event(info, "QuotaReserved", conditions.cut(reserved, conditions.EVENT_BYTES))
         may_start = conditions.is_true(admitted, "Admitted")
         if may_start and not had_failed:
-            text = f"Admitted by ClusterQueue {info.cluster_queue}, wait time since reservation was 0s"
+            is_measured = held_quota and self.settings.has("AdmittedWaitIsMeasured")
+            waited = (now - conditions.since(before, "QuotaReserved")) / times.SECOND if is_measured else 0
+            text = f"Admitted by ClusterQueue {info.cluster_queue}, wait time since reservation was {waited:.0f}s"
             self._event(info, "Admitted", text)
         granted = tuple(
             decision.PodSetAdmission(

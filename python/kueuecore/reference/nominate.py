@@ -32,11 +32,13 @@ class Entry:
         status: Empty, or `skipped`, `gated`, `assumed`, `evicted` (rules/05 §6.5).
         reason: The reason of the condition QuotaReserved=False.
         n_tries: How often a second pass was tried, including this time (rules/08 §11.10).
+        joined_later: Whether it joined the cycle after its start (rules/05 §6.3).
     """
 
     info: Info
     is_preemptor: bool = False
     n_tries: int = 0
+    joined_later: bool = False
     assignment: Assignment = field(default_factory=lambda: Assignment(Progress()))
     targets: list[Target] = field(default_factory=list)
     status: str = ""
@@ -91,7 +93,7 @@ def inadmissible_because(
         return NAMESPACE_MISMATCH if is_lower else NAMESPACE_MISMATCH_WITH_CAPITAL
     if problems := pods.resource_problems(workload):
         return f"resources validation failed: {pods.problem_text(problems)}"
-    if problems := pods.limit_range_problems(workload, pods.summarize(limits)):
+    if problems := pods.limit_range_problems(workload, pods.summarize(limits), settings):
         return f"resources didn't satisfy LimitRange constraints: {pods.problem_text(problems)}"
     return ""
 
@@ -144,7 +146,7 @@ def assign_with_targets(
     def tried(counts: list[int] | None = None) -> tuple[bool, Assignment, list[Target]]:
         assignment, targets = assigner.assign(counts), []
         if assignment.mode == Mode.PREEMPT:
-            requests = requests_of(assignment, info, replaced)
+            requests = requests_of(assignment, info, replaced, snapshot.settings)
             asks = phase.asks_of(snapshot, info, assignment, replaced)
             targets = find_targets(snapshot, Need(info, assignment.need_preemption, requests, asks))
         works = assignment.mode == Mode.FIT or bool(targets)

@@ -124,6 +124,15 @@ def groups_and_quotas(spec: Json) -> tuple[tuple[ResourceGroup, ...], dict[Flavo
     return tuple(groups), quotas
 
 
+def with_effective_quotas(manifest: Json, settings: Settings) -> Json:
+    """Return a ClusterQueue or Cohort with the quotas of its status in its spec, if it has any (rules/02 §2)."""
+    quotas = (manifest.get("status") or {}).get("effectiveQuotas")
+    of_queue = manifest["kind"] in ("ClusterQueue", "Cohort") and settings.on("DynamicQuotaOrchestration")
+    if not of_queue or quotas is None:
+        return manifest
+    return {**manifest, "spec": {**manifest["spec"], "resourceGroups": quotas.get("resourceGroups") or []}}
+
+
 class ClusterQueue:
     """The spec of a ClusterQueue, with the defaults of rules/01 §1 and 03 §4.1."""
 

@@ -91,6 +91,10 @@ class PendingQueue:
         """Remove and return the head, which is inflight from now on (rules/05 §2.2)."""
         self.n_pops += 1
         self.inflight = None
+        return self.pop_more()
+
+    def pop_more(self) -> Info | None:
+        """Do so once more in the same cycle, for which a flush stays recent (rules/05 §6.3)."""
         head = min(self.active.values(), key=self.order, default=None)
         if head is not None:
             del self.active[head.key]
@@ -104,14 +108,20 @@ class PendingQueue:
         self.inadmissible.pop(key, None)
         if self.inflight == key:
             self.inflight = None
-        if self.preemptor is not None and self.preemptor.key == key:
+        if self._is_preemptor(key):
             self.preemptor = None
+
+    def _is_preemptor(self, key: str) -> bool:
+        return self.preemptor is not None and self.preemptor.key == key
 
     def requeue(self, info: Info, reason: RequeueReason, quota_reserved_reason: str, now: int) -> None:
         """Put a head back, or park it with all workloads of its shape (rules/05 §3, §4)."""
         key, best_effort = info.key, self.strategy == "BestEffortFIFO"
         if reason in _PREEMPTS and (best_effort or self.settings.has("StrictQueuesNotePreemptors")):
             self.preemptor = Preemptor(key, info.last_generation, best_effort)
+        elif self._is_preemptor(key) and self.settings.has("OtherResultsEndStickiness"):
+            # rules/05 §5: until 0.20.0, only what left the queue lost its place in front.
+            self.preemptor = None
         if self.inflight == key:
             self.inflight = None
         if self.strategy == "StrictFIFO":

@@ -49,13 +49,13 @@ class PlayedPods:
         seconds = self.jobs.get(workload_key, {}).get("lingerSeconds")
         return None if seconds is None else int(seconds * times.SECOND)
 
-    def are_on(self, namespace: str, node: str) -> bool:
-        """Return whether any pods run on a node, of workloads of this namespace."""
+    def are_on(self, whose: str, node: str) -> bool:
+        """Return whether any pods run on a node, of a workload by its key, or of all workloads of a namespace."""
         since = self.bad_since.get(node)
         return any(
             since is None or self.world.now - since < lingers
             for name, workload in self.on(node)
-            if workload["metadata"]["namespace"] == namespace and (lingers := self._lingers(name)) is not None
+            if whose in (name, workload["metadata"]["namespace"]) and (lingers := self._lingers(name)) is not None
         )
 
     def on(self, node: str) -> list[tuple[str, Json]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from typing import Any
 
 from kueuecore.reference import quantity
-from kueuecore.reference.settings import Json
+from kueuecore.reference.settings import Json, Settings
 
 Amounts = dict[str, Fraction]
 Problem = tuple[str, list[str], str]
@@ -43,8 +44,22 @@ def summarize(limit_ranges: Iterable[Json]) -> dict[str, Json]:
     return summary
 
 
-def adjusted(workload: Json, *, limit_ranges: Iterable[Json], runtime_classes: Mapping[str, Json]) -> Json:
-    """Return a Workload with overhead, LimitRange defaults, and limits as missing requests (rules/01 §7.3 1)."""
+def constraints(limit_range: Json) -> list[list[Any]]:
+    """Return what a LimitRange may reject pods by, item by item (rules/05 §3.1)."""
+    kinds = ("type", "max", "min", "maxLimitRequestRatio")
+    return [[item.get(kind) or None for kind in kinds] for item in limit_range["spec"].get("limits") or ()]
+
+
+def has_constraints(limit_range: Json) -> bool:
+    """Return whether a LimitRange may reject any pods."""
+    return any(any(item[1:]) for item in constraints(limit_range))
+
+
+def adjusted(
+    workload: Json, *, limit_ranges: Iterable[Json], runtime_classes: Mapping[str, Json], settings: Settings
+) -> Json:
+    """Return a Workload with overhead, limits as missing requests, and LimitRange defaults (rules/01 §7.3 1)."""
+    own_first = settings.has("OwnLimitsBeforeDefaults")
     summary = summarize(limit_ranges)
     defaults = summary.get("Container")
     pod_sets = []
@@ -55,17 +70,23 @@ def adjusted(workload: Json, *, limit_ranges: Iterable[Json], runtime_classes: M
             pod["overhead"] = overhead.get("podFixed") or {}
         for kind in ("initContainers", "containers"):
             if kind in pod:
-                pod[kind] = [{**c, "resources": _filled(c.get("resources"), defaults)} for c in pod[kind]]
+                pod[kind] = [
+                    {**c, "resources": _filled(c.get("resources"), defaults, own_first=own_first)} for c in pod[kind]
+                ]
         if pod.get("resources") is not None:
-            pod["resources"] = _filled(pod["resources"], summary.get("Pod"))
+            pod["resources"] = _filled(pod["resources"], summary.get("Pod"), own_first=own_first)
         pod_sets.append({**pod_set, "template": {**pod_set["template"], "spec": pod}})
     return {**workload, "spec": {**workload["spec"], "podSets": pod_sets}}
 
 
-def _filled(resources: Json | None, defaults: Json | None) -> Json:
+def _filled(resources: Json | None, defaults: Json | None, *, own_first: bool) -> Json:
     given, defaults = resources or {}, defaults or {}
     limits = _merged(_first, given.get("limits"), defaults.get("default"))
-    requests = _merged(_first, given.get("requests"), defaults.get("defaultRequest"), limits)
+    # Before the change, limits came last, those of LimitRanges among them.
+    after = (
+        (given.get("limits"), defaults.get("defaultRequest")) if own_first else (defaults.get("defaultRequest"), limits)
+    )
+    requests = _merged(_first, given.get("requests"), *after)
     return {**given, **({"limits": limits} if limits else {}), **({"requests": requests} if requests else {})}
 
 
@@ -78,7 +99,7 @@ def _most(a: Amounts, b: Amounts) -> Amounts:
     return a | {name: max(a.get(name, number), number) for name, number in b.items()}
 
 
-def pod_requests(pod: Json) -> Amounts:
+def pod_requests(pod: Json, settings: Settings) -> Amounts:
     """Sum the containers, or take the init container that needs most beside its sidecars (rules/01 §7.3 2)."""
     sidecars: Amounts = {}
     starting: Amounts = {}
@@ -89,7 +110,8 @@ def pod_requests(pod: Json) -> Amounts:
             sidecars = needed
     running = _most(quantity.total(*map(_asked, pod.get("containers") or ()), sidecars), starting)
     whole = {n: q for n, q in _asked(pod).items() if n in ("cpu", "memory") or n.startswith("hugepages-")}
-    return quantity.total(running | whole, exact(pod.get("overhead")))
+    needed = _most(running, whole) if settings.has("ContainersBoundPodLevelRequests") else running | whole
+    return quantity.total(needed, exact(pod.get("overhead")))
 
 
 def _pods(workload: Json) -> Iterator[tuple[str, Json]]:
@@ -119,14 +141,16 @@ def resource_problems(workload: Json) -> list[Problem]:
     return problems
 
 
-def limit_range_problems(workload: Json, summary: dict[str, Json]) -> list[Problem]:
+def limit_range_problems(workload: Json, summary: dict[str, Json], settings: Settings) -> list[Problem]:
     """Return violations of LimitRanges (rules/01 §7.6)."""
-    return [problem for path, pod in _pods(workload) if summary for problem in pod_problems(path, pod, summary)]
+    pods = _pods(workload) if summary else ()
+    return [problem for path, pod in pods for problem in pod_problems(path, pod, summary, settings)]
 
 
-def pod_problems(path: str, pod: Json, summary: dict[str, Json]) -> list[Problem]:
+def pod_problems(path: str, pod: Json, summary: dict[str, Json], settings: Settings) -> list[Problem]:
     """Return violations of LimitRanges in one pod (rules/01 §7.6)."""
-    asked = [("Pod", path, pod_requests(pod), pod_requests(pod))]
+    whole = pod_requests(pod, settings)
+    asked = [("Pod", path, whole, whole)]
     for where, given in _containers(path, pod):
         most, least = (_merged(way, given.get("requests"), given.get("limits")) for way in (max, min))
         asked.append(("Container", where, exact(most), exact(least)))

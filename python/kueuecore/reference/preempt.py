@@ -81,7 +81,11 @@ def in_order(snapshot: Snapshot, queue: str, candidates: Iterable[Info]) -> list
     for info in candidates:
         by_queue.setdefault(info.cluster_queue, []).append(info)
     for infos in by_queue.values():
-        infos.sort(key=lambda i: (not i.is_evicted, -snapshot.used_by_local_queue(i), order(snapshot, queue, i)))
+        # Until 0.20.0 Kueue did not compare LocalQueues of one name in two namespaces.
+        names = {info.workload["spec"]["queueName"] for info in infos}
+        infos.sort(key=lambda i: order(snapshot, queue, i))
+        if len(names) > 1 or snapshot.settings.has("SameNamedLocalQueuesDiffer"):
+            infos.sort(key=lambda i: (not i.is_evicted, -snapshot.used_by_local_queue(i)))
     return list(heapq.merge(*by_queue.values(), key=lambda i: order(snapshot, queue, i)))
 
 

@@ -153,7 +153,14 @@ def fair(snapshot: Snapshot, need: Need) -> list[Target]:
     if not candidates:
         return []
     search = _Search(snapshot, need)
-    does_fit = search.first_pass(candidates, strategies[0]) or (len(strategies) > 1 and search.second_pass())
+    does_fit = search.first_pass(candidates, strategies[0])
+    has_own_victim = any(target.info.cluster_queue == search.own.name for target in search.targets)
+    if not does_fit and has_own_victim and snapshot.settings.on("FairSharingReevaluatePreemptionCandidates"):
+        # rules/04 §5.2: W's share has become smaller, so whoever was passed over may be taken now.
+        passed_over, search.retry = search.retry, []
+        does_fit = search.first_pass(passed_over, strategies[0])
+    if not does_fit and len(strategies) > 1:
+        does_fit = search.second_pass()
     targets = search.targets
     snapshot.usage.remove(search.own, need.requests)
     if does_fit:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from kueuecore.reference import conditions, times, variants
 from kueuecore.reference.settings import Json, Settings
 
 
-def note(workload: Json, are_ready: bool, now: int) -> bool:
+def note(workload: Json, are_ready: bool, settings: Settings, now: int) -> bool:
     """Write the condition PodsReady as the job reports it (rules/07 §6). Returns whether that changed it."""
     was, reason = conditions.said(workload, "PodsReady")
     is_admitted = conditions.is_true(workload, "Admitted")
@@ -16,8 +18,58 @@ def note(workload: Json, are_ready: bool, now: int) -> bool:
         wanted = True, ready_reason, "All pods reached readiness and the workload is running"
     elif is_admitted and (was == "True" or reason == "WaitForRecovery"):
         wanted = False, "WaitForRecovery", "At least one pod has failed, waiting for recovery"
+    elif is_admitted and _waits_for_nodes(workload, settings):
+        wanted = False, "WaitForScheduling", wanted[2]
     is_new = (was, reason) != (str(wanted[0]), wanted[1])
     return is_new and conditions.put(workload, "PodsReady", *wanted, now)
+
+
+def note_scheduling(workload: Json, are_scheduled: bool, settings: Settings, now: int) -> bool:
+    """Write the condition PodsScheduled as it is seen of the pods (rules/07 §6). Returns whether that changed it."""
+    was, _ = conditions.said(workload, "PodsScheduled")
+    missing = "At least one required pod is not scheduled"
+    if settings.unscheduled_timeout is None:
+        return False
+    if not conditions.is_true(workload, "Admitted"):
+        return was == "True" and conditions.put(workload, "PodsScheduled", False, "WaitForStart", missing, now)
+    admitted = conditions.since(workload, "Admitted")
+    if conditions.since(workload, "PodsScheduled") > admitted and was in ("True", str(are_scheduled)):
+        return False
+    others = [it for it in workload["status"].get("conditions") or () if it["type"] != "PodsScheduled"]
+    workload["status"]["conditions"] = others
+    at = max(now, admitted + times.SECOND)
+    if are_scheduled:
+        all_are = "All required pods are scheduled"
+        return conditions.put(workload, "PodsScheduled", True, "AllRequiredPodsScheduled", all_are, at)
+    return conditions.put(workload, "PodsScheduled", False, "WaitForScheduling", missing, at)
+
+
+def _waits_for_nodes(workload: Json, settings: Settings) -> bool:
+    """Return whether a pod has had no node since this admission, as far as that is followed (rules/07 §6)."""
+    is_current = conditions.since(workload, "PodsScheduled") > conditions.since(workload, "Admitted")
+    seen = conditions.said(workload, "PodsScheduled") == ("False", "WaitForScheduling")
+    return settings.unscheduled_timeout is not None and seen and is_current
+
+
+def _timeouts(workload: Json, settings: Settings) -> tuple[int | None, int | None]:
+    """Return how long its pods may take to be ready, and to be ready again: its own times, or those of all."""
+    ready, recovery = settings.ready_timeout, settings.recovery_timeout
+    if ready is None or not settings.on("WorkloadLevelWaitForPodsReady"):
+        return ready, recovery
+    try:
+        own = json.loads(workload["metadata"]["annotations"].get("kueue.x-k8s.io/wait-for-pods-ready", ""))
+    except ValueError:
+        return ready, recovery
+    least = {"timeoutSeconds": 1, "recoveryTimeoutSeconds": 0}
+    if not isinstance(own, dict) or not all(
+        key in least and type(it) is int and it >= least[key] for key, it in own.items()
+    ):
+        return ready, recovery
+    if "timeoutSeconds" in own:
+        ready = recovery = own["timeoutSeconds"] * times.SECOND
+    if "recoveryTimeoutSeconds" in own:
+        recovery = own["recoveryTimeoutSeconds"] * times.SECOND or None
+    return ready, recovery
 
 
 def deadline(workload: Json, settings: Settings) -> tuple[str, int] | None:
@@ -27,10 +79,15 @@ def deadline(workload: Json, settings: Settings) -> tuple[str, int] | None:
     is_variant = settings.on("ConcurrentAdmission") and variants.is_variant(workload)
     if not is_running or not conditions.is_active(workload) or is_variant or status == "True":
         return None
+    ready_timeout, recovery_timeout = _timeouts(workload, settings)
     if reason == "WaitForRecovery":
-        since, timeout = conditions.since(workload, "PodsReady"), settings.recovery_timeout
+        since, timeout = conditions.since(workload, "PodsReady"), recovery_timeout
     else:
-        reason, since, timeout = "WaitForStart", conditions.since(workload, "Admitted"), settings.ready_timeout
+        is_followed = reason == "WaitForScheduling" and settings.unscheduled_timeout is not None
+        reason = "WaitForScheduling" if is_followed else "WaitForStart"
+        is_short = is_followed and _waits_for_nodes(workload, settings)
+        timeout = settings.unscheduled_timeout if is_short else ready_timeout
+        since = conditions.since(workload, "Admitted")
     return None if timeout is None else (reason, since + timeout)
 
 

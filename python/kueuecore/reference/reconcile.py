@@ -123,8 +123,9 @@ class _Pass:
             if conditions.stage(workload) == "Pending":
                 workload["status"]["requeueState"].pop("requeueAt")
                 return self._write()
+        is_derived = self.settings.has("DerivedDeactivationIsUndone")
         match conditions.said(workload, "Requeued"):
-            case "False", "Deactivated":
+            case "False", reason if reason == "Deactivated" or (is_derived and reason.startswith("Deactivated")):
                 return self._put("Requeued", True, "Reactivated", "The workload was reactivated")
             case "False", ("PodsReadyTimeout" | "AdmissionCheck"):
                 (workload["status"].get("requeueState") or {}).pop("requeueAt", None)
@@ -249,7 +250,9 @@ class _Pass:
 
     def _failed_checks(self) -> bool:
         """Handle checks that reject, or ask to retry (rules/07 §3)."""
-        if conditions.is_true(self.workload, "Evicted"):
+        is_evicted = conditions.is_true(self.workload, "Evicted")
+        # rules/07 §3: until 0.20.0 no check counted during an eviction.
+        if is_evicted and not self.settings.has("RejectionCountsDuringEviction"):
             return False
         are_described = self.settings.has("FailedChecksAreDescribed")
         if message := self._checks_in("Rejected"):
@@ -258,6 +261,8 @@ class _Pass:
                 message, event = self._plain_rejection()
             self._say("AdmissionCheckRejected", event, "Warning")
             return self._put("DeactivationTarget", True, "AdmissionCheck", message)
+        if is_evicted:
+            return False
         message = self._checks_in("Retry")
         evicted = f"Evicted due to {message}" if are_described else "At least one admission check is false"
         return bool(message) and self._evict("AdmissionCheck", evicted)

@@ -35,6 +35,9 @@ class Settings:
         self.ready_timeout: int | None = timeout if self.waits_for_pods else None
         recovery = times.duration(ready["recoveryTimeout"]) or None if "recoveryTimeout" in ready else timeout
         self.recovery_timeout: int | None = recovery if self.waits_for_pods else None
+        # How long pods may be without a node; None: that is not followed.
+        unscheduled = times.duration(ready.get("unscheduledTimeout")) or None
+        self.unscheduled_timeout: int | None = unscheduled if self.on("WaitForPodsReadyUnscheduledTimeout") else None
         self.blocks_admission = bool(ready.get("blockAdmission"))
         resources = config.get("resources") or {}
         self.excluded_prefixes = tuple(resources.get("excludeResourcePrefixes") or ())

@@ -400,7 +400,7 @@ class _Simulation:
         workload = self.world.owned(name)
         if not self.world.settings.waits_for_pods or conditions.is_finished(workload):
             return False
-        is_new = readiness.note(workload, name in self.ready - self.missing, self.world.now)
+        is_new = readiness.note(workload, name in self.ready - self.missing, self.world.settings, self.world.now)
         if is_new:
             self.world.write(workload)
         return is_new

@@ -43,7 +43,7 @@ class State:
         events: Events that the workload controller recorded.
         second_passes: Workloads waiting for a second pass (rules/08 §11.10).
         node_checks: When to check nodes again, by name (rules/08 §13.2).
-        has_unseen_pods: Returns whether pods without objects run in a namespace, on a node.
+        has_unseen_pods: Returns whether pods without objects run on a node, of a workload or of a whole namespace.
     """
 
     def __init__(self, configuration: Json | None, now: str | int) -> None:
@@ -97,7 +97,7 @@ class State:
 
     def _adjusted(self, workload: Json) -> Json:
         limits, classes = self.limit_ranges(workload), self.kind("RuntimeClass")
-        return adjusted(workload, limit_ranges=limits, runtime_classes=classes)
+        return adjusted(workload, limit_ranges=limits, runtime_classes=classes, settings=self.settings)
 
     def snapshot(self) -> Snapshot:
         """Return the snapshot for a cycle."""
@@ -153,12 +153,18 @@ class State:
         is_asked = node is not None and node.spec is not None and node.spec.is_usage_based
         return is_asked and self.settings.has_admission_fair_sharing
 
+    def counts_in(self, cluster_queue: str, stage: str) -> bool:
+        """Return whether a workload in this stage counts in the usage of its LocalQueue (rules/09 §1.3)."""
+        at_reservation = self.settings.on("AdmissionFairSharingAnchorAtQuotaReservation")
+        is_early = at_reservation and self.is_usage_based(cluster_queue) and stage == "QuotaReserved"
+        return is_early or stage == "Admitted"
+
     def admitted_in(self, local_queue: str) -> Resources:
-        """Return what the admitted workloads of a LocalQueue use in its own ClusterQueue (rules/09 §1.2)."""
+        """Return what the workloads of a LocalQueue that count use in its own ClusterQueue (rules/09 §1.2)."""
         manifest = self.kind("LocalQueue").get(local_queue)
         target = "" if manifest is None else manifest["spec"].get("clusterQueue", "")
-        infos = self.cache.workloads.get(target, {}).values()
-        admitted = [i for i in infos if i.local_queue == local_queue and conditions.is_true(i.workload, "Admitted")]
+        infos = [i for i in self.cache.workloads.get(target, {}).values() if i.local_queue == local_queue]
+        admitted = [i for i in infos if self.counts_in(target, conditions.stage(i.workload))]
         return quantity.total(*({fr[1]: quantity.exact(fr[1], v)} for i in admitted for fr, v in i.usage.items()))
 
     def penalize(self, info: Info) -> None:

@@ -29,6 +29,7 @@ class PodSetTotals:
     Args:
         topology: Where its pods are placed, and what each uses there (rules/08 §4.5).
         delayed: Whether the placement is still to come: empty, Pending or Ready (rules/08 §11.2).
+        of_one_pod: What one pod requests, unless it holds quota.
     """
 
     name: str
@@ -37,6 +38,7 @@ class PodSetTotals:
     flavors: Mapping[str, str] = field(default_factory=dict)
     topology: TopologyUse | None = None
     delayed: str = ""
+    of_one_pod: Mapping[str, int] = field(default_factory=dict)
 
     def scaled(self, count: int) -> PodSetTotals:
         """Return the totals for another number of pods, unless they are placed somewhere (rules/01 §7.5)."""
@@ -110,8 +112,10 @@ def queue_time(workload: Json, settings: Settings, requeuing_timestamp: str = ""
 
 def _transformed(requests: dict[str, Fraction], settings: Settings) -> dict[str, Fraction]:
     """Apply the exclusions and transformations of the Configuration (rules/01 §7.3 3 and 4)."""
-    requests = {name: total for name, total in requests.items() if not name.startswith(settings.excluded_prefixes)}
     is_apart = settings.has("TransformationsAreSummedApart")
+    may_be_inputs = is_apart and settings.has("ExcludedResourcesAreInputs")
+    if not may_be_inputs:
+        requests = _without_excluded(requests, settings)
     kept: dict[str, Fraction] = {}
     made: dict[str, Fraction] = {}
     # rules/01 §7.3: Kueue took no order, in which whoever overwrites another comes by chance.
@@ -123,7 +127,13 @@ def _transformed(requests: dict[str, Fraction], settings: Settings) -> dict[str,
         made = quantity.total(made, {output: base * quantity.parse(factor) for output, factor in outputs})
         if (rule.get("strategy") or "Retain") == "Retain":
             (kept if is_apart else made)[name] = total if is_apart else scaled
+    if may_be_inputs:
+        kept = _without_excluded(kept, settings)
     return quantity.total(kept, {name: max(total, Fraction(0)) for name, total in made.items()} if is_apart else made)
+
+
+def _without_excluded(requests: dict[str, Fraction], settings: Settings) -> dict[str, Fraction]:
+    return {name: total for name, total in requests.items() if not name.startswith(settings.excluded_prefixes)}
 
 
 def _factor(number: Fraction, settings: Settings) -> Fraction:
@@ -142,10 +152,11 @@ def _totals(workload: Json, settings: Settings) -> list[PodSetTotals]:
     if not conditions.admission(workload):
         for pod_set in pod_sets:
             name = pod_set["name"]
-            needed = _transformed(pod_requests(pod_set["template"]["spec"]), settings)
+            needed = _transformed(pod_requests(pod_set["template"]["spec"], settings), settings)
             least = 0 if settings.has("RequestsAreNotNegative") else amount.LEAST
-            asked = {n: amount.multiply(max(quantity.value(n, q), least), left[name]) for n, q in needed.items()}
-            totals.append(PodSetTotals(name, left[name], asked))
+            single = {n: max(quantity.value(n, q), least) for n, q in needed.items()}
+            asked = {n: amount.multiply(value, left[name]) for n, value in single.items()}
+            totals.append(PodSetTotals(name, left[name], asked, of_one_pod=single))
         return totals
     for assignment in conditions.admission(workload).get("podSetAssignments") or ():
         name, usage = assignment["name"], assignment.get("resourceUsage") or {}
@@ -160,6 +171,18 @@ def _totals(workload: Json, settings: Settings) -> list[PodSetTotals]:
     return totals
 
 
+def _leave_when_done(settings: Settings) -> bool:
+    """Return whether a pod set of which no pods are left takes no room of its domains (rules/08 §4.5)."""
+    return settings.on("ReclaimablePods") and settings.has("DonePodSetsLeaveNodes")
+
+
+def _done(workload: Json) -> set[str]:
+    """Return the pod sets of which no pods are left."""
+    counts = {pod_set["name"]: pod_set["count"] for pod_set in workload["spec"]["podSets"]}
+    gone = {p["name"]: p["count"] for p in workload["status"].get("reclaimablePods") or ()}
+    return {name for name, count in counts.items() if gone.get(name, 0) >= count}
+
+
 def _topology_use(workload: Json, assignment: Json, held: PodSetTotals, settings: Settings) -> TopologyUse | None:
     """Return where the pods are placed: each uses its template's requests, or its part of the quota (rules/08 §4.5)."""
     stands = decoded(assignment.get("topologyAssignment"))
@@ -168,7 +191,7 @@ def _topology_use(workload: Json, assignment: Json, held: PodSetTotals, settings
         return None
     if not settings.has("NodeUsageIsThatOfPods"):
         templates = []
-    return TopologyUse(stands, single_pod(templates[0]) if templates else held.scaled(1).requests)
+    return TopologyUse(stands, single_pod(templates[0], settings) if templates else held.scaled(1).requests)
 
 
 def _canonical(quantities: Mapping[str, str] | None) -> Json:
@@ -180,6 +203,7 @@ def _shape(workload: Json, totals: list[PodSetTotals], settings: Settings) -> st
     if not settings.on("SchedulingEquivalenceHashing"):
         return None
     plain = ("nodeSelector", "affinity", "tolerations", "runtimeClassName", "priority", "topologySpreadConstraints")
+    names_count = not settings.on("SchedulingEquivalenceHashingIgnorePodSetName")
     shape: list[Any] = []
     for pod_set, total in zip(workload["spec"]["podSets"], totals, strict=False):
         pod = pod_set["template"]["spec"]
@@ -187,7 +211,8 @@ def _shape(workload: Json, totals: list[PodSetTotals], settings: Settings) -> st
         containers.append({"resources": pod.get("resources")})
         asked = [[_canonical((c.get("resources") or {}).get("requests")), c.get("ports") or None] for c in containers]
         parts = [pod.get(name) or None for name in (*plain, "resourceClaims")]
-        counted = [pod_set["name"], total.count, dict(total.requests), pod_set.get("minCount")]
+        name = pod_set["name"] if names_count else ""
+        counted = [name, total.count, dict(total.requests), pod_set.get("minCount")]
         shape.append([counted, pod_set.get("topologyRequest"), asked, parts, _canonical(pod.get("overhead"))])
     allowed = None
     if settings.on("ConcurrentAdmission"):
@@ -220,8 +245,9 @@ class Info:
                     self.usage[flavor, resource] = amount.add(self.usage.get((flavor, resource), 0), total)
         # Where its pods are placed, by flavor (rules/08 §4.5).
         self.topology: dict[str, list[TopologyUse]] = {}
+        done = _done(workload) if _leave_when_done(settings) else set()
         for pod_set in self.totals:
-            if pod_set.topology is not None:
+            if pod_set.topology is not None and pod_set.name not in done:
                 for flavor in sorted(set(pod_set.flavors.values())):
                     self.topology.setdefault(flavor, []).append(pod_set.topology)
         self.shape = _shape(workload, self.totals, settings)

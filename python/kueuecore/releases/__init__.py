@@ -64,7 +64,9 @@ class Change:
         since: The first release of each line that has it. Lines after the last one have it, too.
         what: What Kueue does since, and what it did before.
         rule: The rule that it amends, such as `rules/03 §4`.
-        proof: `recorded` if recorded runs of releases on both sides are met, `read` if the code of both was read.
+        proof: `recorded` if recorded runs of releases on both sides are met, `read` if the code of both was read or a
+            test of Kueue, `proposal` if a proposal, a pull request or an issue describes it, `changelog` if a sentence
+            there is all that was found.
     """
 
     name: str
@@ -104,14 +106,16 @@ class Release:
 
     @staticmethod
     def named(name: str) -> Release:
-        """Return the release of a name: `0.17.3`, `0.17` for the newest patch of its line, both also with a `v`.
+        """Return the release of a name: `0.17.3`, `0.17` for the newest patch of its line, `0.20-dev` for the commit.
+
+        Each may begin with a `v`.
 
         Raises:
             UnknownReleaseError: There is none of that name.
         """
         plain = name.strip().removeprefix("v")
         for release in releases():
-            if plain == release.name or (len(plain) > 6 and release.commit.startswith(plain)):
+            if plain == release.name or (release.commit and _is_development(plain, release)):
                 return release
         for release in newest_releases():
             if plain == release.line and not release.commit:
@@ -174,6 +178,10 @@ def changes() -> tuple[Change, ...]:
     return tuple(
         Change(**{**row, "pulls": tuple(row["pulls"]), "since": tuple(row["since"])}) for row in _table()["changes"]
     )
+
+
+def _is_development(name: str, release: Release) -> bool:
+    return name == f"{release.line}-dev" or (len(name) > 6 and release.commit.startswith(name))
 
 
 def near_releases(name: str) -> tuple[Release, ...]:

@@ -161,7 +161,7 @@ class Places:
             before = dict(_places(self._states[state.key]))
             for name, place in _places(state) if holds_quota(state) and self._counts(seen, state) else ():
                 had = dict(before[name].domains) if name in before else {}
-                pod = single_pod(self._pod_set(state.key, name)["template"]["spec"])
+                pod = single_pod(self._pod_set(state.key, name)["template"]["spec"], self._settings)
                 for values, count in place.domains if place.levels[-1:] == (HOSTNAME,) else ():
                     _add(used[values[-1]], pod, count)
                     if state.key in new and count > had.get(values, 0):
@@ -169,7 +169,7 @@ class Places:
         for (kind, _), each in self._objects.items():
             thing: Any = each
             if kind == "Pod" and is_foreign(thing, self._settings):
-                _add(used[thing["spec"]["nodeName"]], single_pod(thing["spec"]), 1)
+                _add(used[thing["spec"]["nodeName"]], single_pod(thing["spec"], self._settings), 1)
         for (kind, _), each in self._objects.items():
             labels, room = object_at(each, "metadata").get("labels") or {}, object_at(each, "status").get("allocatable")
             host = labels.get(HOSTNAME) if isinstance(labels, dict) else None

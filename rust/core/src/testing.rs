@@ -150,6 +150,7 @@ impl World {
         let wait = WaitForPodsReady {
             timeout_ns: 60 * SECOND,
             recovery_timeout_ns: None,
+            unscheduled_timeout_ns: None,
             block_admission: true,
             requeuing_timestamp: RequeuingTimestamp::Eviction,
             backoff_limit_count: None,

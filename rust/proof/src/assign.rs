@@ -7,10 +7,12 @@ use kueuecore::assign::{
     assign as assign_flavors, messages,
 };
 use kueuecore::base::amount::Amount;
+use kueuecore::base::changes::Change;
 use kueuecore::base::gates::Gates;
 use kueuecore::base::ids::{FlavorResourceId, QueueId, ResourceId, WorkloadId};
 use kueuecore::base::names::Names;
 use kueuecore::objects::PodSet;
+use kueuecore::objects::config::Config;
 use kueuecore::objects::resource_names::resource_value;
 use kueuecore::objects::variants::allowed_flavors;
 use kueuecore::pods::totals::Totals;
@@ -47,7 +49,7 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
     state.refresh_sites();
     for (flavor, usage) in entries(&input["tasUsage"]) {
         let stands = super::topology::stand(&mut state, flavor, usage)?;
-        state.sites.try_with(&stands);
+        state.sites.try_with(&stands, false);
     }
     let node = state.queues[queue].node.ok_or("a ClusterQueue without a node")?;
     let mut oracle = Recorded::read(&mut state, &input["oracle"])?;
@@ -57,9 +59,11 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
     let (tree, row) = state.forest.locate(node);
     let record = state.workloads.get(workload);
     let allowed = allowed_flavors(&record.workload);
+    let of_one_pod = state.of_one_pod(workload);
     let candidate = Candidate {
         pod_sets: &record.spec.adjusted,
         totals: &record.totals,
+        of_one_pod: &of_one_pod,
         resume: None,
         allowed_flavors: allowed.as_deref(),
         replaced_slice: replaced.as_deref(),
@@ -76,7 +80,7 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
     };
     let mut assignment = assign_flavors(&context, state.forest.tree_mut(tree), &candidate, None, &mut oracle);
     state.place(queue, workload, &mut assignment);
-    let mut answer = dump(&state.names, &assignment, &state.workloads.get(workload).spec.adjusted, &state.config.gates);
+    let mut answer = dump(&state.names, &assignment, &state.workloads.get(workload).spec.adjusted, &state.config);
     answer["tasUsage"] = tas_usage(&state, (queue, workload), &assignment);
     Ok(Some(answer))
 }
@@ -159,7 +163,8 @@ fn nomination(state: &mut State, mapping: &Value) -> Option<Nomination> {
     Some(mapping.iter().map(of).collect())
 }
 
-fn dump(names: &Names, assignment: &Assignment, pod_sets: &[PodSet], gates: &Gates) -> Value {
+fn dump(names: &Names, assignment: &Assignment, pod_sets: &[PodSet], config: &Config) -> Value {
+    let (gates, by_pod_set) = (&config.gates, config.changes.has(Change::GroupMembersMayBeApart));
     let tried = |tried: &[(ResourceId, i32)]| -> Value {
         tried.iter().map(|&(resource, index)| (names.resource_text(resource).to_owned(), json!(index))).collect()
     };
@@ -169,7 +174,7 @@ fn dump(names: &Names, assignment: &Assignment, pod_sets: &[PodSet], gates: &Gat
         "noFitReason": assignment.no_fit_reason.as_str(),
         "message": messages::assignment(names, assignment, &pod_sets.to_vec().into()).text(),
         "usage": by_flavor(names, assignment.usage.iter().map(|(fr, amount)| (*fr, *amount))),
-        "lastTriedFlavorIdx": assignment.progress().iter().map(|it| tried(it)).collect::<Vec<_>>(),
+        "lastTriedFlavorIdx": assignment.progress(by_pod_set).iter().map(|it| tried(it)).collect::<Vec<_>>(),
         "podSets": assignment.pod_sets().iter().map(|ps| pod_set(names, ps, pod_sets, gates)).collect::<Vec<_>>(),
     })
 }

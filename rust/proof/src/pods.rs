@@ -1,6 +1,7 @@
 //! Pod resources: defaults, checks, totals, and single quantities.
 
 use kueuecore::base::amount::Amount;
+use kueuecore::base::changes::Changes;
 use kueuecore::base::gates::Gate;
 use kueuecore::objects::resource_names;
 use kueuecore::objects::{LimitRange, LimitRangeItem, Object, PodSpec, ResourceList, Resources, Workload};
@@ -72,7 +73,7 @@ fn limits(item: &LimitRangeItem) -> Value {
 pub(super) fn limit_range_validation(case: &Case<'_>) -> Answer {
     let limits = summary(&case.input["summary"])?;
     let pod = pod_spec(&case.input["podSpec"])?;
-    let errors = pods::pod_limit_range_errors(&pod, text(case.input, "path")?, &limits);
+    let errors = pods::pod_limit_range_errors(&pod, text(case.input, "path")?, &limits, case.config.changes);
     Ok(Some(show_errors(&errors)))
 }
 
@@ -107,7 +108,7 @@ fn pod_spec(value: &Value) -> Result<PodSpec, String> {
 pub(super) fn validate_limit_range(case: &Case<'_>) -> Answer {
     let workload = case.workload("workload")?;
     let limits = case.state().limit_summary(workload.meta.key.namespace());
-    Ok(Some(show_errors(&pods::limit_range_errors(&workload.pod_sets, &limits))))
+    Ok(Some(show_errors(&pods::limit_range_errors(&workload.pod_sets, &limits, case.config.changes))))
 }
 
 /// Kind `validate_resources`.
@@ -138,7 +139,7 @@ pub(super) fn total_requests(case: &Case<'_>) -> Answer {
     let totals = totals::totals(&counted.pod_sets, &counted.status, &case.config, reclaimable, devices.as_ref());
     let shown = totals.iter().map(|totals| {
         let mut shown = show_totals(totals);
-        if let Some(request) = topology_request(&current, &totals.name) {
+        if let Some(request) = topology_request(&current, &totals.name, case.config.changes) {
             shown["topologyRequest"] = request;
         }
         shown
@@ -150,11 +151,11 @@ pub(super) fn total_requests(case: &Case<'_>) -> Answer {
 }
 
 /// The placement of the pods of a pod set, and the requests of each.
-fn topology_request(workload: &Workload, name: &str) -> Option<Value> {
+fn topology_request(workload: &Workload, name: &str, changes: Changes) -> Option<Value> {
     let mut assignments = workload.status.admission.as_ref()?.pod_set_assignments.iter();
     let place = assignments.find(|it| it.name == name)?.topology_assignment.as_ref()?;
     let pod_set = workload.pod_sets.iter().find(|it| it.name == name)?;
-    let requests: Map<String, Value> = kueuecore::state::sites::requests_of(pod_set)
+    let requests: Map<String, Value> = kueuecore::state::sites::requests_of(pod_set, changes)
         .iter()
         .map(|(name, value)| (name.clone(), super::values::amount(name, Amount::new(*value))))
         .collect();

@@ -41,13 +41,14 @@ pub(super) fn targets(state: &mut State, queue: QueueId, workload: WorkloadId, a
     let candidate = Candidate {
         pod_sets: &record.spec.adjusted,
         totals: &record.totals,
+        of_one_pod: &[],
         resume: None,
         allowed_flavors: None,
         replaced_slice: None,
         nomination: None,
         places: &[],
     };
-    let requests = assignment.requests_to_preempt_for(&candidate);
+    let requests = assignment.requests_to_preempt_for(&candidate, &state.names, state.config.changes);
     let demand = Demand::of_assignment(assignment, &requests, &tree);
     let targets = find_targets(&state.world(), &mut tree, &preemptor, &demand);
     state.forest.return_tree(preemptor.tree, tree);

@@ -1,5 +1,6 @@
 //! The pending queue of a ClusterQueue, operation by operation.
 
+use kueuecore::base::changes::Change;
 use kueuecore::base::gates::Gate;
 use kueuecore::base::ids::{Id, LocalQueueId, QueueId, ShapeId, WorkloadId};
 use kueuecore::objects::{LocalQueue, Object, ResourceList};
@@ -142,15 +143,15 @@ impl World {
         let place =
             |pending: &Pending, places: &Places| (pending.is_active(places, id), pending.is_inadmissible(places, id));
         let before = place(pending, places);
-        let status_reason = "";
+        let ends_stickiness = self.state.config.changes.has(Change::OtherResultsEndStickiness);
         let returned = Returned {
             reason,
-            status_reason,
             pending_flavors,
             generation,
             hashing,
-            any_failure_counts: false,
+            ends_stickiness,
             strict_queues_note: true,
+            ..Returned::default()
         };
         pending.requeue(places, &item, &returned);
         Ok(json!(before != place(pending, places)))

@@ -10,7 +10,7 @@ use kueuecore::state::State;
 use kueuecore::status::eviction::owned_by_single_pod;
 use kueuecore::topology::capacity::Amounts;
 use kueuecore::topology::filter::PodFacts;
-use kueuecore::topology::placement::{Ask, Assumed, Seen, Terms};
+use kueuecore::topology::placement::{AmountsById, Ask, Assumed, Seen, Terms};
 use kueuecore::topology::sites::Stand;
 use kueuecore_wire::encode;
 use serde_json::{Map, Value, json};
@@ -26,9 +26,9 @@ pub(super) fn topology(case: &Case<'_>) -> Answer {
     let flavor = state.flavor(text(input, "flavor")?);
     let own = stand(&mut state, text(input, "flavor")?, &input["priorOwnUsage"])?;
     let of_sibling = stand(&mut state, text(input, "flavor")?, &input["priorFlavorUsage"])?;
-    state.sites.try_with(&own);
+    state.sites.try_with(&own, false);
     if state.config.gates.enabled(Gate::TASHandleOverlappingFlavors) {
-        state.sites.try_with(&of_sibling);
+        state.sites.try_with(&of_sibling, false);
     }
     let asked = workload(input)?;
     let gates = case.config.gates;
@@ -63,7 +63,7 @@ pub(super) fn topology(case: &Case<'_>) -> Answer {
         unhealthy: unhealthy.map(String::as_str),
         stays: gates.enabled(Gate::SkipReassignmentForPodOwnedWorkloads)
             && given.as_ref().is_some_and(owned_by_single_pod),
-        given_back: &Assumed::default(),
+        given_back: &AmountsById::default(),
     };
     let uid = given.as_ref().map_or("", |it| it.meta.key.uid());
     let found = ground.place(&asks, terms, &mut Assumed::default(), (uid, &mut Seen::default()));

@@ -78,7 +78,7 @@ pub(super) fn truncate(case: &Case<'_>) -> Answer {
 pub(super) fn merge(case: &Case<'_>) -> Answer {
     let keys: Vec<String> = texts(&case.input["levels"]).map(str::to_owned).collect();
     let nodes: Vec<Arc<Node>> = case.objects.iter().filter_map(node).collect();
-    let tree = Tree::new(&keys, nodes.iter().map(|node| Offer { node, taken: None }), Changes::default());
+    let tree = Tree::new(&keys, nodes.iter().map(|node| Offer { node, taken: None }), Changes::default(), false);
     let ground = Ground { topology: "", tree: &tree, tolerations: &[] };
     let [a, b] = [assignment(&case.input["a"])?, assignment(&case.input["b"])?];
     Ok(Some(json!({"assignment": shown(&ground.merged(&a, &b))})))
@@ -162,7 +162,7 @@ impl<'a> Domains<'a> {
                 }))
             })
             .collect::<Result<_, String>>()?;
-        let tree = Tree::new(&keys, nodes.iter().map(|node| Offer { node, taken: None }), Changes::default());
+        let tree = Tree::new(&keys, nodes.iter().map(|node| Offer { node, taken: None }), Changes::default(), false);
         let by_path: BTreeMap<Vec<&str>, &Value> = given.iter().map(|it| (path(it), it)).collect();
         let mut levels: Levels = Vec::new();
         let mut ids = Vec::new();
@@ -204,6 +204,7 @@ impl<'a> Domains<'a> {
             slice_level: level("sliceLevelIdx")?,
             inner_sizes: vec![1; self.tree.n_levels()],
             layers: Vec::new(),
+            tail: 0,
         })
     }
 

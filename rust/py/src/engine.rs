@@ -209,6 +209,21 @@ impl Engine {
         })
     }
 
+    /// The pods of a workload's job have nodes, or lack them.
+    fn note_scheduling(
+        &self,
+        py: Python<'_>,
+        namespace: &str,
+        name: &str,
+        are_scheduled: bool,
+        now: Option<i64>,
+    ) -> PyResult<bool> {
+        let call = self.call(py, "note_scheduling", (namespace, name, are_scheduled))?;
+        self.change_workload(py, call, (namespace, name), now, |engine, id, at| {
+            engine.note_scheduling(id, are_scheduled, at)
+        })
+    }
+
     /// A reservation of the last cycle could not be written.
     fn forget(&self, py: Python<'_>, namespace: &str, name: &str, gone: bool, now: Option<i64>) -> PyResult<bool> {
         let call = self.call(py, "forget", (namespace, name, gone))?;

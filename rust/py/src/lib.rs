@@ -14,6 +14,7 @@ mod run;
 mod schemas;
 mod simulation;
 mod tables;
+mod versions;
 mod webhooks;
 
 use pyo3::prelude::*;
@@ -41,6 +42,8 @@ mod _core {
     use super::schemas::open_api;
     #[pymodule_export]
     use super::simulation::Simulation;
+    #[pymodule_export]
+    use super::versions::in_preferred_version;
     #[pymodule_export]
     use super::webhooks::admit;
 }

@@ -1,6 +1,6 @@
 //! One object on its way into an API server with Kueue's webhooks.
 
-use kueuecore_wire::kinds::{Kind, group_of};
+use kueuecore_wire::kinds::{Kind, group_of, is_served};
 use kueuecore_wire::webhooks::{self, Refused};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -25,7 +25,9 @@ pub fn admit<'py>(
     configuration: &Configuration,
 ) -> PyResult<Option<Answer<'py>>> {
     let found = Kind::find(group_of(api_version), kind).filter(|kind| kind.is_kueue());
-    let Some(kind) = found.filter(|kind| kind.api_versions().contains(&api_version)) else { return Ok(None) };
+    let changes = configuration.inner.scheduling.changes;
+    let is_served = |kind: &Kind| kind.api_versions().contains(&api_version) && is_served(*kind, api_version, changes);
+    let Some(kind) = found.filter(is_served) else { return Ok(None) };
     let new = text(new)?;
     let old = old.map(|(api_version, old)| text(old).map(|old| (api_version, old))).transpose()?;
     let config = &configuration.inner.scheduling;

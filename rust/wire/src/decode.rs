@@ -6,6 +6,7 @@
 mod batch;
 mod devices;
 mod direct;
+mod effective;
 mod manifest;
 mod meta;
 mod others;
@@ -73,7 +74,8 @@ pub fn decode(data: &[u8], door: Door) -> Result<Decoded, Vec<Rejection>> {
     decode_with(data, door, &Config::default())
 }
 
-/// [`decode`] with the gates and changes of other settings; they matter only at [`Door::People`].
+/// [`decode`] with the gates and changes of other settings; they matter at [`Door::People`], and where a status gives
+/// effective quotas.
 ///
 /// # Errors
 /// As [`decode`].

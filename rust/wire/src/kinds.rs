@@ -1,8 +1,15 @@
 //! The kinds that are read, their groups, versions and scopes.
 
+use kueuecore::base::changes::{Change, Changes};
 pub use kueuecore::objects::{KUEUE_GROUP, Kind, group_of};
 
 /// Are objects of this version read as they are, without being converted first?
 pub(crate) fn is_read_as_it_is(kind: Kind, api_version: &str) -> bool {
     !kind.is_kueue() || api_version == kind.preferred_version()
+}
+
+/// Does a Kueue with these changes serve a version of a kind that it knows (rules/01 §8)?
+#[must_use]
+pub fn is_served(kind: Kind, api_version: &str, changes: Changes) -> bool {
+    is_read_as_it_is(kind, api_version) || !changes.has(Change::OldVersionIsNotServed)
 }

@@ -105,7 +105,7 @@ pub(crate) struct Served {
 }
 
 /// The changes of Kueue in its CustomResourceDefinitions.
-const CHANGES: [Change; 11] = [
+const CHANGES: [Change; 13] = [
     Change::PodSetsUpToTen,
     Change::PodSetsUpToEighteen,
     Change::LocalQueueStatusLimit64,
@@ -117,6 +117,8 @@ const CHANGES: [Change; 11] = [
     Change::TopologyFlavorTaintsMutable,
     Change::SchemaFieldsOf017,
     Change::SchemaFieldsOf018,
+    Change::MinCountMayBeZero,
+    Change::SchemaFieldsOf020,
 ];
 
 impl Served {
@@ -168,7 +170,7 @@ fn make(kind: Kind, served: Served) -> Schema {
     let old = served.old;
     match kind {
         Kind::ClusterQueue => kueue::cluster_queue(served),
-        Kind::Cohort => kueue::cohort(old),
+        Kind::Cohort => kueue::cohort(served),
         Kind::LocalQueue => kueue::local_queue(served),
         Kind::ResourceFlavor => kueue::resource_flavor(served),
         Kind::Topology => kueue::topology(served),

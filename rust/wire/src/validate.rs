@@ -62,7 +62,7 @@ pub fn metadata(is_namespaced: bool, metadata: &Value) -> Vec<FieldError> {
 #[must_use]
 pub fn create(object: &Object, config: &Config) -> Vec<FieldError> {
     let errors = match object {
-        Object::ClusterQueue(queue) => quotas::cluster_queue(queue, &config.gates),
+        Object::ClusterQueue(queue) => quotas::cluster_queue(queue, config),
         Object::Cohort(cohort) => quotas::cohort(cohort),
         Object::ResourceFlavor(flavor) => resource_flavor::errors(flavor),
         Object::Workload(workload) => workload::errors(workload, None, config),

@@ -127,9 +127,7 @@ def test_of_several_none_is_used(command: Callable[..., Ran]) -> None:
     assert line.endswith("; choose with --kueue")
 
 
-@pytest.mark.parametrize(
-    ("version", "nearest"), [("0.15.2", "0.16.9"), ("0.17.99", "0.17.8"), ("1.2.3", DEFAULT_RELEASE)]
-)
+@pytest.mark.parametrize(("version", "nearest"), [("0.15.2", "0.16.9"), ("0.17.99", "0.17.8"), ("1.2.3", "0.20.0")])
 def test_instead_of_one_that_is_not_known_the_nearest_decides(
     version: str, nearest: str, command: Callable[..., Ran]
 ) -> None:

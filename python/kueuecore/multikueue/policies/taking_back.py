@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from kueuecore._conditions import condition, is_true
 from kueuecore._json import JsonObject, text_at
-from kueuecore.jobs import integration_of
+from kueuecore.jobs import JobsConfiguration, integration_of
 from kueuecore.multikueue.attempts import MOST_ATTEMPTS
 from kueuecore.multikueue.dispatcher_protocol import (
     Attempt,
@@ -127,4 +127,8 @@ def _has_started(cluster: KnownCluster) -> bool:
     if is_true(cluster.workload, "PodsReady") or is_true(cluster.workload, "Finished"):
         return True
     integration = integration_of(cluster.job) if cluster.job is not None else None
-    return cluster.job is not None and integration is not None and integration.pods_ready(cluster.job)
+    return (
+        cluster.job is not None
+        and integration is not None
+        and integration.are_pods_ready(cluster.job, JobsConfiguration())
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Values = tuple[str, ...]
 """Label values of a domain, as an assignment names it: all levels, or only the hostname (rules/08 §8 4)."""
@@ -49,6 +49,32 @@ class TopologyAssignment:
             kept.append((values, min(count, n_pods)))
             n_pods -= count
         return TopologyAssignment(self.levels, tuple(kept))
+
+
+@dataclass
+class Assumed:
+    """What earlier pod sets of a workload take (rules/08 §11.3).
+
+    Args:
+        named: By the domain that their assignments name.
+        nodes: By node, if assignments name domains above the nodes.
+    """
+
+    named: dict[str, dict[str, int]] = field(default_factory=dict)
+    nodes: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where pods are placed.
+
+    Args:
+        assignment: The assignment.
+        nodes: If it names domains above the nodes, the number of pods on each node.
+    """
+
+    assignment: TopologyAssignment
+    nodes: Mapping[str, int] = field(default_factory=dict)
 
 
 def domain_id(values: Values) -> str:

@@ -27,8 +27,8 @@ class Leaf:
     """A domain of the lowest level: a node, or all nodes with the same labels (rules/08 §4.2).
 
     Args:
-        path: Its label values from the highest level on.
-        node: If the lowest level is the hostname, the node, for its labels and taints.
+        path: Its label values from the highest level on, and the name of its node if that is one more level.
+        node: If it is one node, that node, for its labels and taints.
         free: The capacity of its nodes, minus the usage of pods that Kueue did not place.
         used: The usage of workloads.
         pods: The pods that are on the node.
@@ -40,6 +40,10 @@ class Leaf:
     used: dict[str, int] = field(default_factory=dict)
     pods: list[Json] = field(default_factory=list)
 
+    def remaining(self, *, is_empty: bool = False) -> dict[str, int]:
+        """Return what is left; negative if overused. With `is_empty`, workloads use nothing (rules/08 §4.3)."""
+        return dict(self.free) if is_empty else minus(self.free, self.used)
+
 
 class FlavorNodes:
     """The nodes of a flavor with a topology, as one snapshot sees them.
@@ -49,7 +53,9 @@ class FlavorNodes:
         levels: Keys of labels, the highest first.
         tolerations: The tolerations of the flavor.
         settings: The settings.
-        leaves: The leaves by the key of usage: the hostname, or all values.
+        leaves: The leaves by hostname, by all values, or by node.
+        named: The domains that assignments name, by the key of usage: the hostname, or all values. They are the leaves,
+            unless these are nodes below the levels of the Topology.
         scored: Pod sets whose preferences were already used: UID of the workload, and pod set (rules/08 §4.8).
     """
 
@@ -61,6 +67,7 @@ class FlavorNodes:
         self.settings = settings
         self.tolerations: list[Json] = flavor["spec"].get("tolerations") or []
         self.leaves: dict[str, Leaf] = {}
+        self.named: dict[str, Leaf] = {} if self.adds_nodes else self.leaves
         self.scored: set[tuple[str, str]] = set()
         self._take_in(flavor, nodes, list(pods))
 
@@ -70,55 +77,78 @@ class FlavorNodes:
                 continue
             labels, name = node["metadata"]["labels"], node["metadata"]["name"]
             path = tuple(labels[level] for level in self.levels)
-            leaf = self.leaves.setdefault(self._key(path), Leaf(path, node if self.is_by_host else None))
-            _add(leaf.free, node_rules.allocatable(node), 1)
+            own = Leaf((*path, name), node)
+            _add(own.free, node_rules.allocatable(node), 1)
             for pod in (pod for pod in pods if pod["spec"].get("nodeName") == name):
                 if node_rules.is_foreign(pod, self.settings):
-                    _add(leaf.free, node_rules.single_pod(pod["spec"]), -1)
-                    _add(leaf.free, {"pods": 1}, -1)
+                    _add(own.free, node_rules.single_pod(pod["spec"], self.settings), -1)
+                    _add(own.free, {"pods": 1}, -1)
                 if not node_rules.is_over(pod):
-                    leaf.pods.append(pod)
+                    own.pods.append(pod)
+            if self.adds_nodes:
+                self.leaves[name] = own
+            domain = self.named.setdefault(self._key(path), Leaf(path, node if self.is_by_host else None))
+            _add(domain.free, own.free, 1)
+            domain.pods += own.pods
 
     @property
     def is_by_host(self) -> bool:
         """H: whether the lowest level is the hostname (rules/08 §1.3)."""
         return self.levels[-1] == HOSTNAME
 
+    @property
+    def adds_nodes(self) -> bool:
+        """V: whether nodes are one more level, which nothing names (rules/08 §4.2)."""
+        return self.settings.on("TASNodeFeasibilityForAllLevels") and not self.is_by_host
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether each leaf is a node, with labels and taints of its own (rules/08 §4.7)."""
+        return self.is_by_host or self.adds_nodes
+
+    @property
+    def n_levels(self) -> int:
+        """The number of levels, with that of nodes."""
+        return len(self.levels) + self.adds_nodes
+
     def _key(self, path: Values) -> str:
         return path[-1] if self.is_by_host else domain_id(path)
 
     def path(self, values: Values) -> Values:
         """Return the full path of a domain that an assignment names (rules/08 §4.2)."""
-        return self.leaves[domain_id(values)].path
+        return self.named[domain_id(values)].path
 
     def stale(self, assignment: TopologyAssignment) -> str | None:
         """Return the first value of a domain that no longer has a node (rules/08 §13.5)."""
-        return next((values[0] for values, _ in assignment.domains if domain_id(values) not in self.leaves), None)
+        return next((values[0] for values, _ in assignment.domains if domain_id(values) not in self.named), None)
 
     def charge(self, use: TopologyUse, sign: int = 1) -> None:
         """Charge or (with sign -1) free domains; those without nodes do not count (rules/08 §4.5)."""
         for name, used in usage_of(use).items():
-            self.charge_leaf(name, used, sign)
+            self.charge_domain(name, used, sign)
 
-    def charge_leaf(self, name: str, used: Requests, sign: int = 1) -> None:
+    def charge_domain(self, name: str, used: Requests, sign: int = 1) -> None:
         """Charge or (with sign -1) free one domain."""
-        if name in self.leaves:
-            _add(self.leaves[name].used, used, sign)
+        if name in self.named:
+            _add(self.named[name].used, used, sign)
 
     def remaining(self, name: str) -> dict[str, int]:
-        """Return what is left of a domain; negative if overused (rules/08 §4.3)."""
-        leaf = self.leaves[name]
-        left = dict(leaf.free)
-        _add(left, leaf.used, -1)
-        return left
+        """Return what is left of a domain that assignments name; negative if overused (rules/08 §4.3)."""
+        return self.named[name].remaining()
 
     def fits(self, use: TopologyUse) -> bool:
         """Return whether each domain could take its pods, each on its own, ignoring their number (rules/08 §11.6)."""
-        return all(
-            domain_id(values) in self.leaves
-            and count <= fit(use.single, self.remaining(domain_id(values)), self.settings)[0]
-            for values, count in use.assignment.domains
-        )
+        return all(count <= self._room(domain_id(values), use.single) for values, count in use.assignment.domains)
+
+    def _room(self, name: str, single: Requests) -> int:
+        """Return how many pods a domain could take; -1 if it does not exist."""
+        if name not in self.named:
+            return -1
+        domain = self.named[name]
+        most = fit(single, domain.remaining(), self.settings)[0]
+        nodes = [leaf for leaf in self.leaves.values() if leaf.path[:-1] == domain.path] if self.adds_nodes else []
+        on_nodes = sum(fit(single, leaf.remaining(), self.settings)[0] for leaf in nodes)
+        return min(most, on_nodes) if self.adds_nodes else most
 
     def admits(self, leaf: Leaf, pod: Json, template: Json, settings: Settings) -> str:
         """Return why pods cannot go to a leaf, as it is counted; empty if they can (rules/08 §4.7)."""

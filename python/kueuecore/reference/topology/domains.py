@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.topology import nodes as node_rules
-from kueuecore.reference.topology.assignment import Requests, TopologyAssignment, Values, domain_id
+from kueuecore.reference.topology.assignment import Assumed, Found, Requests, TopologyAssignment, Values, domain_id
 from kueuecore.reference.topology.capacity import FlavorNodes, Leaf, TopologyUse, add_usage, fit, minus, usage_of, whole
 from kueuecore.reference.topology.request import TopologyRequest
+
+NO_TAIL = -1
 
 
 @dataclass(eq=False)
@@ -24,6 +26,9 @@ class Domain:
         slices_with_leader: SL.
         leaders: L: the number of leaders, at most one in a leaf.
         score: How strongly pods prefer its nodes.
+        bound: bP, bL, bPL: what its own room allows, if its nodes do not know the usage (rules/08 §5.6).
+        slices_with_tail: ST: the number of slices beside the shorter one; NO_TAIL if that does not fit (rules/08 §7.1).
+        slices_with_both: SLT: the same beside a leader.
     """
 
     path: Values
@@ -34,6 +39,9 @@ class Domain:
     slices_with_leader: int = 0
     leaders: int = 0
     score: int = 0
+    bound: tuple[int, int, int] | None = None
+    slices_with_tail: int = NO_TAIL
+    slices_with_both: int = NO_TAIL
 
     def tree(self) -> Iterator[Domain]:
         """Yield itself and all domains below."""
@@ -44,7 +52,7 @@ class Domain:
     def copy(self) -> Domain:
         """Return a deep copy."""
         counts = (self.pods, self.slices, self.pods_with_leader, self.slices_with_leader, self.leaders, self.score)
-        return Domain(self.path, [child.copy() for child in self.children], *counts)
+        return Domain(self.path, [child.copy() for child in self.children], *counts, self.bound)
 
 
 @dataclass(frozen=True)
@@ -88,10 +96,12 @@ class Shape:
     needs_host: bool
     # Whether the ordinary placement takes over where a balanced one fails.
     falls_back: bool
+    # How many pods make a last, shorter slice.
+    tail: int = 0
 
     @property
     def n_slices(self) -> int:
-        """The number of slices n; a remainder is dropped (rules/08 §7)."""
+        """The number of whole slices n; a remainder that is no slice of its own is dropped (rules/08 §7)."""
         return self.count // self.slice_size
 
 
@@ -145,8 +155,7 @@ def roll_up(domain: Domain, shape: Shape, depth: int, inner_sizes: Mapping[int, 
     """Derive what a domain could take from what its children could (rules/08 §5.4)."""
     if not domain.children:
         if depth == shape.slice_level:
-            domain.slices = whole(domain.pods, shape.slice_size)
-            domain.slices_with_leader = whole(domain.pods_with_leader, shape.slice_size)
+            _cut(domain, shape)
         return
     size = inner_sizes.get(depth + 1, 1)
     pods: dict[Domain, tuple[int, int]] = {}
@@ -163,9 +172,42 @@ def roll_up(domain: Domain, shape: Shape, depth: int, inner_sizes: Mapping[int, 
     if hosts:
         domain.pods_with_leader = domain.pods - min(pods[child][0] - pods[child][1] for child in hosts)
         domain.slices_with_leader = domain.slices - min(c.slices - c.slices_with_leader for c in hosts)
+    if domain.bound is not None:
+        pods_bound, leaders_bound, with_leader_bound = domain.bound
+        domain.pods, domain.leaders = min(domain.pods, pods_bound), min(domain.leaders, leaders_bound)
+        domain.pods_with_leader = min(max(domain.pods_with_leader, 0), with_leader_bound)
     if depth == shape.slice_level:
-        domain.slices = whole(domain.pods, shape.slice_size)
-        domain.slices_with_leader = whole(domain.pods_with_leader, shape.slice_size)
+        _cut(domain, shape)
+    elif depth < shape.slice_level and shape.tail:
+        _find_room_for_tail(domain, shape)
+
+
+def _cut(domain: Domain, shape: Shape) -> None:
+    """Set how many slices fit into a domain of their level (rules/08 §5.4)."""
+    domain.slices = whole(domain.pods, shape.slice_size)
+    domain.slices_with_leader = whole(domain.pods_with_leader, shape.slice_size)
+    if shape.tail:
+        domain.slices_with_tail = _beside_tail(domain.pods, shape)
+        domain.slices_with_both = _beside_tail(domain.pods_with_leader, shape)
+
+
+def _beside_tail(pods: int, shape: Shape) -> int:
+    return (pods - shape.tail) // shape.slice_size if pods >= shape.tail else NO_TAIL
+
+
+def _find_room_for_tail(domain: Domain, shape: Shape) -> None:
+    """Set how many slices fit beside the shorter one, which one child has to hold (rules/08 §7.1)."""
+    children = domain.children
+    there = sum(child.slices for child in children)
+    tails = {i: c.slices - c.slices_with_tail for i, c in enumerate(children) if c.slices_with_tail != NO_TAIL}
+    hosts = {i: c for i, c in enumerate(children) if c.leaders > 0} if shape.leaders else {}
+    both = [c.slices - c.slices_with_both for c in hosts.values() if c.slices_with_both != NO_TAIL]
+    both += [c.slices - c.slices_with_leader + loss for i, c in hosts.items() for j, loss in tails.items() if i != j]
+    domain.slices_with_tail = domain.slices_with_both = NO_TAIL
+    if tails:
+        domain.slices_with_tail = min(there - min(tails.values()), _beside_tail(domain.pods, shape))
+    if both:
+        domain.slices_with_both = min(there - min(both), _beside_tail(domain.pods_with_leader, shape))
 
 
 @dataclass(frozen=True)
@@ -175,7 +217,7 @@ class Search:
     Args:
         nodes: The nodes of the flavor.
         settings: The gates.
-        assumed: What earlier pod sets take, by domain (rules/08 §11.3).
+        assumed: What earlier pod sets take (rules/08 §11.3).
         is_empty: Whether to ignore the usage of workloads.
         uid: UID of the workload, maybe empty.
         within: Restricts the search to this domain (rules/08 §13.5).
@@ -183,34 +225,49 @@ class Search:
 
     nodes: FlavorNodes
     settings: Settings
-    assumed: Mapping[str, Requests]
+    assumed: Assumed
     is_empty: bool = False
     uid: str = ""
     within: str = ""
 
 
 def counted(
-    search: Search, worker: Ask, leader: Ask | None, pod: Json, shape: Shape
+    search: Search, worker: Ask, leader: Ask | None, pods: tuple[Json, Json | None], shape: Shape
 ) -> tuple[list[Domain], Exclusions]:
-    """Return what each domain could take, and what was left out (rules/08 §5)."""
-    nodes, excluded = search.nodes, Exclusions(len(search.nodes.leaves))
+    """Return what each domain could take, and what was left out (rules/08 §5).
+
+    Args:
+        search: The input of the placement.
+        worker: The pod set.
+        leader: The pod set with its leader.
+        pods: The pods of the worker with what checks add, and those of the leader if they decide for themselves.
+        shape: What to look for.
+    """
+    nodes, excluded, (pod, of_leader) = search.nodes, Exclusions(len(search.nodes.leaves)), pods
     roots = forest(leaf.path for leaf in nodes.leaves.values())
-    bottom = {domain.path: domain for domain in level(roots, len(nodes.levels) - 1)}
+    bottom = {domain.path: domain for domain in level(roots, nodes.n_levels - 1)}
     likes = _asks_for_preferences(search, worker)
     for name, leaf in nodes.leaves.items():
+        domain = bottom[leaf.path]
+        guest = leader if leader is not None and _admits_leader(search, leaf, leader, of_leader) else None
         if why := nodes.admits(leaf, pod, worker.template.get("spec") or {}, search.settings):
             excluded.count(why)
+            if guest is not None and of_leader is not None:
+                # No worker may be there, but the leader may (rules/08 §5.3).
+                there = _capacity(search, name, leaf)
+                domain.leaders = int(fit(_with_pod(guest.single), there, search.settings)[0] > 0)
             continue
-        domain = bottom[leaf.path]
         if likes and leaf.node is not None:
             domain.score = node_rules.score(leaf.node, pod)
         path = domain_id(leaf.path)
         if search.within and path != search.within and not path.startswith(f"{search.within},"):
             excluded.count("topologyDomain")
             continue
-        limiting = _fill(search, domain, _capacity(search, name, leaf), worker, leader)
+        limiting = _fill(search, domain, _capacity(search, name, leaf), worker, guest)
         if domain.pods == 0 and limiting:
             excluded.count(f'resource "{limiting}"')
+    for domain in level(roots, len(nodes.levels) - 1) if nodes.adds_nodes else ():
+        domain.bound = _bound(search, domain_id(domain.path), worker, leader)
     for root in roots:
         roll_up(root, shape, 0, shape.inner_sizes)
     return roots, excluded
@@ -219,7 +276,7 @@ def counted(
 def _asks_for_preferences(search: Search, worker: Ask) -> bool:
     """Return whether preferences count: once for a pod set in a snapshot (rules/08 §4.8)."""
     settings, nodes, key = search.settings, search.nodes, (search.uid, worker.name)
-    if not settings.on("TASRespectNodeAffinityPreferred") or not nodes.is_by_host:
+    if not settings.on("TASRespectNodeAffinityPreferred") or not nodes.has_nodes:
         return False
     if not settings.on("TASCacheNodeMatchResults") or not search.uid:
         return True
@@ -228,9 +285,23 @@ def _asks_for_preferences(search: Search, worker: Ask) -> bool:
     return not was_asked
 
 
+def _admits_leader(search: Search, leaf: Leaf, leader: Ask, of_leader: Json | None) -> bool:
+    if of_leader is None or leaf.node is None:
+        return True
+    return not search.nodes.admits(leaf, of_leader, leader.template.get("spec") or {}, search.settings)
+
+
 def _capacity(search: Search, name: str, leaf: Leaf) -> dict[str, int]:
-    there = leaf.free if search.is_empty else search.nodes.remaining(name)
-    return minus(there, search.assumed.get(name, {}))
+    assumed = search.assumed.nodes if search.nodes.adds_nodes else search.assumed.named
+    return minus(leaf.remaining(is_empty=search.is_empty), assumed.get(name, {}))
+
+
+def _bound(search: Search, name: str, worker: Ask, leader: Ask | None) -> tuple[int, int, int]:
+    """Return bP, bL and bPL: what the room of a domain allows, whatever its nodes could take (rules/08 §5.6)."""
+    there = search.nodes.named[name].remaining(is_empty=search.is_empty)
+    counts = Domain(())
+    _fill(search, counts, minus(there, search.assumed.named.get(name, {})), worker, leader)
+    return counts.pods, counts.leaders, counts.pods_with_leader
 
 
 def _fill(search: Search, domain: Domain, capacity: Requests, worker: Ask, leader: Ask | None) -> str:
@@ -243,12 +314,19 @@ def _fill(search: Search, domain: Domain, capacity: Requests, worker: Ask, leade
     return limiting
 
 
-def assume(search: Search, assumed: dict[str, dict[str, int]], use: TopologyUse) -> None:
+def assume(search: Search, assumed: Assumed, use: TopologyUse) -> None:
     """Let later pod sets see what the pods of one take (rules/08 §11.3)."""
     used = usage_of(use)
     if not search.settings.has("PodSetsShareRoomForPods"):
         used = {name: {r: n * count for r, n in use.single.items()} for name, count in _counts(use).items()}
-    add_usage(assumed, used)
+    add_usage(assumed.named, used)
+
+
+def assume_found(search: Search, assumed: Assumed, found: Found, single: Requests) -> None:
+    """Do the same for pods that have just been placed, whose nodes are known (rules/08 §11.3)."""
+    assume(search, assumed, TopologyUse(found.assignment, single))
+    on_nodes = {name: {r: n * count for r, n in _with_pod(single).items()} for name, count in found.nodes.items()}
+    add_usage(assumed.nodes, on_nodes)
 
 
 def _counts(use: TopologyUse) -> dict[str, int]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from kueuecore.reference.topology.assignment import TopologyAssignment
+from kueuecore.reference.topology.assignment import Assumed, TopologyAssignment
 from kueuecore.reference.topology.capacity import TopologyUse
-from kueuecore.reference.topology.domains import Ask, Search
+from kueuecore.reference.topology.domains import Ask, Search, assume_found
 from kueuecore.reference.topology.domains import assume as add
-from kueuecore.reference.topology.placement import place
+from kueuecore.reference.topology.placement import find
 
 
-def resized(
-    search: Search, assumed: dict[str, dict[str, int]], worker: Ask, leader: Ask | None
-) -> dict[str, TopologyAssignment] | None:
+def resized(search: Search, assumed: Assumed, worker: Ask, leader: Ask | None) -> dict[str, TopologyAssignment] | None:
     """Return assignments that keep the pods of the previous slice where they are.
 
     Args:
@@ -41,16 +39,17 @@ def resized(
 
     given: dict[str, TopologyAssignment] = {}
     if worker.count > old.n_pods:
-        # The usage of the old slice counts as well.
+        # In older releases, the usage of the old slice counts as well.
         assume(worker, old)
         if leader is not None and led is not None:
             given[leader.name] = assume(leader, led)
         more = dataclasses.replace(worker, count=worker.count - old.n_pods, previous=None)
-        made = place(search, more, leader if led is None else None)
+        made = find(search, more, leader if led is None else None)
         if leader is not None and led is None:
-            given[leader.name] = assume(leader, made[leader.name])
-        added = assume(worker, made[worker.name])
-        return given | {worker.name: added.merged(old, search.nodes.path)}
+            assume_found(search, assumed, made[leader.name], leader.single)
+            given[leader.name] = made[leader.name].assignment
+        assume_found(search, assumed, made[worker.name], worker.single)
+        return given | {worker.name: made[worker.name].assignment.merged(old, search.nodes.path)}
     kept = old.cut(worker.count) if worker.count < old.n_pods else old
     given[worker.name] = assume(worker, kept)
     if leader is not None and led is not None:

@@ -11,10 +11,12 @@ from kueuecore.reference.settings import Json
 from kueuecore.reference.state import State
 from kueuecore.reference.topology.encoding import decoded
 from kueuecore.reference.topology.flavors import unhealthy_nodes
-from kueuecore.reference.topology.nodes import is_over, is_ready
+from kueuecore.reference.topology.nodes import is_over, is_ready, watched_name
 from kueuecore.reference.topology.request import HOSTNAME
 
 PATIENCE = 30 * times.SECOND
+# How many failed nodes of a workload are recorded, with the gate for several.
+_MOST_FAILED = 8
 _WORKLOAD = "kueue.x-k8s.io/workload"
 _GATE = "kueue.x-k8s.io/topology"
 
@@ -48,7 +50,9 @@ def reconcile(world: State, name: str) -> int | None:
 class _Look:
     def __init__(self, world: State, name: str) -> None:
         self.world, self.name, self.on = world, name, world.settings.on
-        self.node = world.kind("Node").get(name)
+        # Kueue leaves open which of several nodes with one hostname it finds.
+        named = [it for _, it in sorted(world.kind("Node").items()) if watched_name(it, world.settings) == name]
+        self.node = named[0] if named else None
         # Pods bound to the node that may have come too late (rules/08 §13.4).
         self.pinned = [
             pod
@@ -104,12 +108,14 @@ class _Look:
         return not is_ready(node) or self._taints(node, workload)[0]
 
     def _has_progressing_pods(self, workload: Json) -> bool:
-        """Return whether any pod of its namespace runs there, though Kueue means only its own (rules/08 §13.2)."""
-        namespace = workload["metadata"]["namespace"]
-        pods = (pod for pod in self.world.kind("Pod").values() if pod["metadata"]["namespace"] == namespace)
-        run_here = (pod for pod in pods if pod["spec"].get("nodeName") == self.name)
+        """Return whether a pod of it runs there, in older releases any of its namespace (rules/08 §13.2)."""
+        namespace, is_own = workload["metadata"]["namespace"], self.world.settings.has("OwnPodsProgress")
+        pods = [pod for pod in self.world.kind("Pod").values() if pod["metadata"]["namespace"] == namespace]
+        pods = [pod for pod in pods if not is_own or _workload_of(pod) == key(workload)]
+        node = self.name if self.node is None else self.node["metadata"]["name"]
+        run_here = (pod for pod in pods if pod["spec"].get("nodeName") == node)
         is_any = any(not pod["metadata"].get("deletionTimestamp") and not is_over(pod) for pod in run_here)
-        return is_any or self.world.has_unseen_pods(namespace, self.name)
+        return is_any or self.world.has_unseen_pods(key(workload) if is_own else namespace, self.name)
 
     def _taints(self, node: Json, workload: Json) -> tuple[bool, bool]:
         """Return whether pods there do not tolerate a taint, and whether they do only for a while (rules/08 §13.2)."""
@@ -141,22 +147,26 @@ class _Look:
         return found
 
     def _mark(self, workloads: Iterable[Json]) -> list[Json]:
-        """Record that the node failed; a second failed node evicts a workload (rules/08 §13.3). Returns the others."""
+        """Record that the node failed; a second one, or with a gate a ninth, evicts a workload (rules/08 §13.3).
+
+        Returns the others.
+        """
         kept = []
         for workload in workloads:
             failed = unhealthy_nodes(workload)
             if conditions.is_true(workload, "Evicted"):
                 continue
             marked = conditions.own(workload)
-            if failed and self.name not in failed:
+            takes_more = self.on("TASReplaceMultipleFailedNodes") and len(failed) < _MOST_FAILED
+            if failed and self.name not in failed and not takes_more:
                 named = ", ".join([*failed, self.name])
                 message = f"Workload eviction triggered due to multiple TAS assigned node failures, including: {named}"
                 event = eviction.evict(marked, "NodeFailures", message, self.world.now)
                 self.world.events += [event] if event is not None else []
                 self.world.write(marked)
                 continue
-            if not failed:
-                marked["status"]["unhealthyNodes"] = [{"name": self.name}]
+            if self.name not in failed:
+                marked["status"]["unhealthyNodes"] = [{"name": name} for name in (*failed, self.name)]
                 self.world.write(marked)
             kept.append(marked)
         return kept

@@ -9,11 +9,11 @@ from kueuecore.reference import conditions
 from kueuecore.reference.objects import is_owned_by_a_pod
 from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.topology import elastic
-from kueuecore.reference.topology.assignment import TopologyAssignment
+from kueuecore.reference.topology.assignment import Assumed, TopologyAssignment
 from kueuecore.reference.topology.capacity import FlavorNodes, TopologyUse
-from kueuecore.reference.topology.domains import Ask, Search, assume
+from kueuecore.reference.topology.domains import Ask, Search, assume, assume_found
 from kueuecore.reference.topology.encoding import decoded
-from kueuecore.reference.topology.placement import NoPlaceError, place
+from kueuecore.reference.topology.placement import NoPlaceError, find
 from kueuecore.reference.topology.replacement import replaced
 
 
@@ -47,11 +47,11 @@ def place_all(
         The results by pod set; pod sets after a group without a place are missing.
     """
     given: dict[str, Placed] = {}
-    shared: dict[str, dict[str, int]] = {}
+    shared = Assumed()
     for name in sorted(asks):
         nodes = flavors[name]
         is_pooled = settings.on("TASHandleOverlappingFlavors") and nodes.is_by_host
-        assumed = shared if is_pooled else {}
+        assumed = shared if is_pooled else Assumed()
         uid = "" if workload is None else str(workload["metadata"]["uid"])
         search = Search(nodes, settings, assumed, is_empty, uid)
         given |= _place_in_flavor(name, search, assumed, asks[name], workload)
@@ -64,7 +64,7 @@ def first_failure(given: Mapping[str, Placed]) -> tuple[str, Placed] | None:
 
 
 def _place_in_flavor(
-    flavor: str, search: Search, assumed: dict[str, dict[str, int]], asks: Sequence[Ask], workload: Json | None
+    flavor: str, search: Search, assumed: Assumed, asks: Sequence[Ask], workload: Json | None
 ) -> dict[str, Placed]:
     given: dict[str, Placed] = {}
     groups: dict[str, list[Ask]] = {}
@@ -82,9 +82,7 @@ def _place_in_flavor(
     return given
 
 
-def _place_group(
-    flavor: str, search: Search, assumed: dict[str, dict[str, int]], group: Sequence[Ask]
-) -> dict[str, Placed]:
+def _place_group(flavor: str, search: Search, assumed: Assumed, group: Sequence[Ask]) -> dict[str, Placed]:
     """Place a pod set, or a leader with its workers, of which there are more (rules/08 §5.1)."""
     worker, leader = group[0], None
     if len(group) > 1:
@@ -97,16 +95,16 @@ def _place_group(
         if kept is not None:
             return {name: Placed(flavor, assignment) for name, assignment in kept.items()}
     try:
-        made = place(search, worker, leader)
+        made = find(search, worker, leader)
     except NoPlaceError as why:
         return {ask.name: Placed(flavor, None, str(why)) for ask in group}
     for ask in (ask for ask in group if ask.name in made):
-        assume(search, assumed, TopologyUse(made[ask.name], ask.single))
-    return {ask.name: Placed(flavor, made.get(ask.name)) for ask in group}
+        assume_found(search, assumed, made[ask.name], ask.single)
+    return {ask.name: Placed(flavor, made[ask.name].assignment if ask.name in made else None) for ask in group}
 
 
 def _replace(
-    flavor: str, search: Search, assumed: dict[str, dict[str, int]], group: Sequence[Ask], workload: Json, node: str
+    flavor: str, search: Search, assumed: Assumed, group: Sequence[Ask], workload: Json, node: str
 ) -> dict[str, Placed]:
     """Replace a failed node in the assignments of a group (rules/08 §13.5, §13.6)."""
     given: dict[str, Placed] = {}

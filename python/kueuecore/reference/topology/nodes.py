@@ -23,6 +23,14 @@ def is_ready(node: Json) -> bool:
     return conditions.is_true(node, "Ready")
 
 
+def watched_name(node: Json, settings: Settings) -> str | None:
+    """Return the name by which failures know a node; None: they do not (rules/08 §13.1)."""
+    if not settings.has("FailuresByHostname"):
+        return str(node["metadata"]["name"])
+    host: str | None = node["metadata"]["labels"].get("kubernetes.io/hostname")
+    return host
+
+
 def is_schedulable(node: Json) -> bool:
     """Return whether it accepts pods, apart from taints (rules/08 §4.1)."""
     return is_ready(node) and not node["spec"].get("unschedulable")
@@ -38,9 +46,9 @@ def is_of_flavor(node: Json, flavor: Json, levels: Sequence[str]) -> bool:
     )
 
 
-def single_pod(pod: Json) -> dict[str, int]:
+def single_pod(pod: Json, settings: Settings) -> dict[str, int]:
     """Return the requests of one pod, by its spec (rules/08 §4.5)."""
-    return {name: quantity.value(name, asked) for name, asked in pod_requests(pod).items()}
+    return {name: quantity.value(name, asked) for name, asked in pod_requests(pod, settings).items()}
 
 
 def allocatable(node: Json) -> dict[str, int]:

@@ -45,14 +45,32 @@ class Order:
     def _score(self, domain: Domain) -> int:
         return -domain.score if self.by_score else 0
 
+    def leading(self, domains: list[Domain]) -> list[Domain]:
+        """Return those at the start that are preferred as much as the first."""
+        end = next((i for i, d in enumerate(domains) if d.score != domains[0].score), len(domains))
+        return domains[:end]
+
     def best_fit(self, domains: list[Domain], needed: int, leaders: int, *, in_slices: bool = True) -> Domain:
         """Return the smallest sufficient domain among those preferred as much as the first (rules/08 §6.3)."""
-        near = domains
-        if self.by_score:
-            end = next((i for i, d in enumerate(domains) if d.score != domains[0].score), len(domains))
-            near = domains[:end]
+        near = self.leading(domains) if self.by_score else domains
         able = [d for d in near if d.leaders >= leaders and takes(d, leaders, in_slices=in_slices) >= needed]
         return min(able, key=lambda d: takes(d, leaders, in_slices=in_slices), default=domains[0])
+
+
+def best_fit_with_tail(order: Order, domains: list[Domain], needed: int, leaders: int) -> Domain:
+    """Return the smallest domain sufficient for slices and the shorter one (rules/08 §7.3)."""
+    near = order.leading(domains) if order.by_score else domains
+    able = [d for d in near if d.leaders >= leaders and beside_tail(d, leaders) >= needed]
+
+    def key(domain: Domain) -> tuple[int, int]:
+        return beside_tail(domain, leaders), takes(domain, leaders, in_slices=True)
+
+    return min(able, key=key, default=domains[0])
+
+
+def beside_tail(domain: Domain, leaders: int) -> int:
+    """Return how many slices a domain can take beside the shorter one, and a leader if there is one."""
+    return domain.slices_with_both if leaders > 0 else domain.slices_with_tail
 
 
 def takes(domain: Domain, leaders: int, *, in_slices: bool) -> int:
@@ -62,13 +80,22 @@ def takes(domain: Domain, leaders: int, *, in_slices: bool) -> int:
     return domain.slices if in_slices else domain.pods
 
 
-def leader_first(domains: list[Domain], needed: int, leaders: int, *, in_slices: bool) -> list[Domain]:
+def leader_first(
+    domains: list[Domain], needed: int, leaders: int, *, in_slices: bool, has_tail: bool = False
+) -> list[Domain]:
     """Put first a domain where a leader leaves enough room for all pods (rules/08 §7.8)."""
     if leaders == 0 or len(domains) < 2:
         return domains
     there = sum(takes(domain, 0, in_slices=in_slices) for domain in domains)
     for domain in domains:
         cost = takes(domain, 0, in_slices=in_slices) - takes(domain, 1, in_slices=in_slices)
+        if has_tail:
+            losses = [d.slices - d.slices_with_tail for d in domains if d is not domain and d.slices_with_tail >= 0]
+            costs = [cost + loss for loss in losses]
+            costs += [domain.slices - domain.slices_with_both] if domain.slices_with_both >= 0 else []
+            if not costs:
+                continue
+            cost = min(costs)
         if domain.leaders >= leaders and there - cost >= needed:
             return [domain, *(other for other in domains if other is not domain)]
     return domains

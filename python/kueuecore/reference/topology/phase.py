@@ -29,7 +29,7 @@ def mismatch(snapshot: Snapshot, queue: str, pod_set: Json, flavor: Json, group:
         is_excluded = has_topology and not snapshot.is_topology_only(queue)
         return f'Flavor "{name}" supports only TopologyAwareScheduling' if is_excluded else ""
     if not has_topology:
-        is_for_quota_alone = set(single_pod(pod_set["template"]["spec"])).isdisjoint(group.resources)
+        is_for_quota_alone = set(single_pod(pod_set["template"]["spec"], snapshot.settings)).isdisjoint(group.resources)
         return "" if is_for_quota_alone else f'Flavor "{name}" does not support TopologyAwareScheduling'
     nodes = snapshot.flavor_nodes(queue).get(name)
     if nodes is None:
@@ -103,7 +103,7 @@ def _ask(
             for update in check.get("podSetUpdates") or ()
             if update["name"] == pod_set["name"]
         ]
-        single = single_pod(pod_set["template"]["spec"])
+        single = single_pod(pod_set["template"]["spec"], snapshot.settings)
         is_implied = not request.is_explicit
         ask = Ask(given.name, given.count, single, request, is_implied, pod_set["template"], tuple(updates), previous)
         asks.setdefault(flavors[0], []).append(ask)
@@ -124,7 +124,10 @@ def settle(snapshot: Snapshot, info: Info, assignment: Assignment, replaced: Inf
     """Apply topology to an assignment whose quota is decided (rules/08 §11.4, §11.5)."""
     asks = asks_of(snapshot, info, assignment, replaced)
     if assignment.mode == Mode.FIT:
-        placed = place(snapshot, info, asks)
+        is_out = snapshot.settings.on("ElasticJobsViaWorkloadSlicesWithTAS")
+        is_out &= snapshot.settings.has("ReplacedSliceLeavesNodes")
+        with snapshot.without_topology([replaced] if is_out and replaced is not None else []):
+            placed = place(snapshot, info, asks)
         failure = first_failure(placed)
         if failure is None:
             _store(assignment, placed)
@@ -218,7 +221,7 @@ def net_use(
         more = [(values, count - there.get(values, 0)) for values, count in pod_set.topology.domains]
         new = TopologyAssignment(pod_set.topology.levels, tuple((values, count) for values, count in more if count > 0))
         if new.domains:
-            single: Requests = single_pod(templates[pod_set.name])
+            single: Requests = single_pod(templates[pod_set.name], settings)
             if not by_pods:
                 single = {name: total // pod_set.count for name, total in pod_set.requests.items() if name in chosen}
             # Before, each resource charged its flavor once more.

@@ -8,6 +8,7 @@ from kueuecore.reference.topology.assignment import TopologyAssignment, domain_i
 from kueuecore.reference.topology.capacity import FlavorNodes
 from kueuecore.reference.topology.domains import Ask, Search
 from kueuecore.reference.topology.placement import NoPlaceError, place
+from kueuecore.reference.topology.slice_order import has_whole_slices, pods_above, tail_last
 
 
 def replaced(
@@ -44,7 +45,14 @@ def replaced(
     made = place(dataclasses.replace(search, within=within), looked_for)[ask.name]
     if not made.domains:
         raise NoPlaceError(f"cannot find replacement assignment for unhealthy node: {node}")
-    return made.merged(rest, search.nodes.path), made
+    merged, slices = made.merged(rest, search.nodes.path), ask.request.constraints[:1]
+    for outermost in slices if search.settings.on("TASPartialSlices") and ask.request.slice_size > 1 else ():
+        if outermost.level in search.nodes.levels:
+            depth = search.nodes.levels.index(outermost.level)
+            merged = tail_last(search.nodes, merged, depth, outermost.size)
+            if not has_whole_slices(search.nodes, merged, depth, outermost.size):
+                raise NoPlaceError(f"cannot replace the node {node} without splitting a PodSet slice")
+    return merged, made
 
 
 def _required_domain(nodes: FlavorNodes, ask: Ask, rest: TopologyAssignment) -> str:
@@ -70,10 +78,14 @@ def _name(nodes: FlavorNodes, path: tuple[str, ...]) -> str:
 
 
 def _incomplete(nodes: FlavorNodes, rest: TopologyAssignment, depth: int, missing: int, size: int) -> str:
-    """Return the domain in which the missing pods complete slices; the first by name, as Kueue leaves it open."""
-    counts: dict[tuple[str, ...], int] = {}
-    for values, count in rest.domains:
-        path = nodes.path(values)[: depth + 1]
-        counts[path] = counts.get(path, 0) + count
-    whole = sorted(path for path, count in counts.items() if (count + missing) % size == 0)
-    return _name(nodes, whole[0]) if whole else ""
+    """Return the domain in which the missing pods complete slices, in the last one maybe the shorter slice."""
+    counts = pods_above(nodes, rest, depth)
+    if not nodes.settings.on("TASPartialSlices"):
+        # The first by name, as Kueue leaves it open.
+        whole = sorted(path for path, count in counts.items() if (count + missing) % size == 0)
+        return _name(nodes, whole[0]) if whole else ""
+    tail = (sum(counts.values()) + missing) % size
+    for index, (path, count) in enumerate(counts.items(), 1):
+        if (count + missing) % size == (tail if index == len(counts) else 0):
+            return _name(nodes, path)
+    return ""

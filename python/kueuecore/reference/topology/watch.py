@@ -7,7 +7,15 @@ from collections.abc import Iterable
 from kueuecore.reference.settings import Json
 from kueuecore.reference.state import State
 from kueuecore.reference.topology import failures
-from kueuecore.reference.topology.nodes import is_foreign, is_of_flavor, is_over, is_placed, is_ready, single_pod
+from kueuecore.reference.topology.nodes import (
+    is_foreign,
+    is_of_flavor,
+    is_over,
+    is_placed,
+    is_ready,
+    single_pod,
+    watched_name,
+)
 from kueuecore.reference.topology.request import HOSTNAME
 
 
@@ -29,7 +37,7 @@ def changed(world: State, kind: str, old: Json | None, new: Json | None) -> None
                 parts += ["tolerations", "nodeTaints", "nodeLabels"]
             before: Json = {} if old is None else old["spec"]
             if any((before.get(part) or None) != (new["spec"].get(part) or None) for part in parts):
-                world.notify(_active(world))
+                _retry(world, [new["metadata"]["name"]])
 
 
 def look_again(world: State) -> None:
@@ -52,6 +60,12 @@ def _levels(topology: Json) -> list[str]:
 
 def _active(world: State) -> list[str]:
     return [queue for queue in world.queues if world.cache.is_active(queue)]
+
+
+def _retry(world: State, flavors: Iterable[str]) -> None:
+    """Retry the workloads that nodes or a change of these flavors may let in (rules/08 §11.11)."""
+    is_narrow = world.settings.has("NodeChangesRetryTheirQueues")
+    world.notify(_queues_with(world, flavors) if is_narrow else _active(world))
 
 
 def _flavors_of(world: State, topology: str) -> list[str]:
@@ -79,15 +93,22 @@ def _node(world: State, old: Json | None, new: Json | None) -> None:
     node = new or old
     assert node is not None, "something changed"
     is_other = old is None or new is None or _place_of(old) != _place_of(new)
-    if is_other and any(_flavors_on(world, each) for each in (old, new) if each is not None):
-        world.notify(_active(world))
+    flavors = [name for each in (old, new) if each is not None for name in _flavors_on(world, each)]
+    if is_other and flavors:
+        _retry(world, flavors)
+    before, now = (None if each is None else watched_name(each, world.settings) for each in (old, new))
+    name = before if now is None else now
+    if name is None:
+        return
+    if before is not None and before != name and world.settings.on("TASFailedNodeReplacement"):
+        look(world, before)
     if new is None or is_well(new):
-        world.node_checks.pop(node["metadata"]["name"], None)
+        world.node_checks.pop(name, None)
     if world.settings.on("TASFailedNodeReplacement"):
         is_new = old is None or new is None or is_ready(old) != is_ready(new)
         by_taints = world.settings.on("TASReplaceNodeOnNodeTaints")
         if is_new or (by_taints and old is not None and new is not None and _taints(old) != _taints(new)):
-            look(world, node["metadata"]["name"])
+            look(world, name)
 
 
 def _taints(node: Json) -> list[Json]:
@@ -114,11 +135,11 @@ def _pod(world: State, old: Json | None, new: Json | None) -> None:
     assert pod is not None, "something changed"
     if not is_placed(pod, world.settings) or not world.settings.on("TASFailedNodeReplacement"):
         return
-    node = pod["spec"].get("nodeName")
-    if not node:
-        node = (pod["spec"].get("nodeSelector") or {}).get(HOSTNAME)
-    elif new is not None and not is_over(new) and not new["metadata"].get("deletionTimestamp"):
+    node, host = pod["spec"].get("nodeName"), (pod["spec"].get("nodeSelector") or {}).get(HOSTNAME)
+    if node and new is not None and not is_over(new) and not new["metadata"].get("deletionTimestamp"):
         return
+    if not node or world.settings.has("FailuresByHostname"):
+        node = host
     if node:
         look(world, node)
 
@@ -129,7 +150,7 @@ def _room(world: State, old: Json | None, new: Json | None) -> None:
         return
     name = old["spec"]["nodeName"]
     if new is not None and is_foreign(new, world.settings) and new["spec"]["nodeName"] == name:
-        before, after = single_pod(old["spec"]), single_pod(new["spec"])
+        before, after = (single_pod(it["spec"], world.settings) for it in (old, new))
         if not any(after.get(resource, number) < number for resource, number in before.items()):
             return
     node = world.kind("Node").get(name)

@@ -7,8 +7,11 @@ use smallvec::SmallVec;
 
 use super::plan::{Chosen, Found, Plan, PlanKey};
 use super::pod_set::{Delay, FlavorChoice, Grant, PodSetAssignment};
-use super::{Candidate, FlavorId, Mode, NoFitReason, QueueRules, Reason, ScanProgress, Usage, no_fit_reason};
-use crate::base::ids::ResourceId;
+use super::{
+    Candidate, FlavorId, Mode, NoFitReason, Observing, QueueRules, Reason, ScanProgress, Usage, no_fit_reason,
+};
+use crate::base::changes::{Change, Changes};
+use crate::base::names::Names;
 use crate::base::shared::Shared;
 use crate::objects::TopologyAssignment;
 
@@ -57,8 +60,8 @@ impl Assignment {
     }
 
     /// Adds the reason why nothing fits, if reasons are recorded.
-    pub(super) fn with_reason(mut self, rules: &QueueRules, observes: bool) -> Self {
-        self.settle_reason(rules, observes);
+    pub(super) fn with_reason(mut self, rules: &QueueRules, observing: Observing) -> Self {
+        self.settle_reason(rules, observing);
         self
     }
 
@@ -160,9 +163,10 @@ impl Assignment {
     }
 
     /// Recomputes why nothing fits.
-    pub(crate) fn settle_reason(&mut self, rules: &QueueRules, observes: bool) {
-        let is_wanted = self.mode == Mode::NoFit && observes;
-        self.no_fit_reason = if is_wanted { no_fit_reason(&self.pod_sets(), rules) } else { NoFitReason::None };
+    pub(crate) fn settle_reason(&mut self, rules: &QueueRules, observing: Observing) {
+        let is_wanted = self.mode == Mode::NoFit && observing.is_on;
+        self.no_fit_reason =
+            if is_wanted { no_fit_reason(&self.pod_sets(), rules, observing) } else { NoFitReason::None };
     }
 
     /// The grants of the pod sets.
@@ -186,10 +190,24 @@ impl Assignment {
         matches!(&self.found, Outcome::Planned(plan, found) if plan.takes_the_first(found))
     }
 
-    /// Where the flavor scans ended.
-    pub fn progress(&self) -> ScanProgress {
+    /// The same, whatever it takes to find out.
+    pub(crate) fn surely_takes_the_first(&self) -> bool {
+        let is_plain = |pod_set: &PodSetAssignment| {
+            pod_set.attempts.iter().all(|attempt| attempt.mode == Mode::Fit && attempt.level == 0)
+        };
+        self.mode == Mode::Fit && self.pod_sets().iter().all(is_plain)
+    }
+
+    /// Where the flavor scans ended: by pod set, or in the order in which groups were evaluated.
+    pub fn progress(&self, by_pod_set: bool) -> ScanProgress {
         let ended = |choice: &FlavorChoice| (choice.resource, choice.tried_index);
-        self.pod_sets().iter().map(|pod_set| pod_set.flavors.iter().map(ended).collect()).collect()
+        let mut progress = ScanProgress::new();
+        for (at, pod_set) in self.pod_sets().iter().enumerate() {
+            let index = if by_pod_set { pod_set.index } else { at };
+            progress.resize(progress.len().max(index + 1), Default::default());
+            progress[index] = pod_set.flavors.iter().map(ended).collect();
+        }
+        progress
     }
 
     /// Are there untried flavors?
@@ -197,16 +215,28 @@ impl Assignment {
         self.pod_sets().iter().flat_map(|pod_set| &pod_set.flavors).any(|choice| choice.tried_index != -1)
     }
 
-    /// The totals by flavor-resource that preemption must make room for: without `pods` and without zero quantities
-    /// (rules/03 §8).
-    pub fn requests_to_preempt_for(&self, candidate: &Candidate<'_>) -> Usage {
+    /// The totals by flavor-resource that preemption must make room for, without zero quantities (rules/03 §8).
+    pub fn requests_to_preempt_for(&self, candidate: &Candidate<'_>, names: &Names, changes: Changes) -> Usage {
         let (mut sum, pod_sets) = (Usage::default(), self.pod_sets());
+        let is_sized_by_assignment = changes.has(Change::PreemptionIsSizedByAssignment);
+        let counts_pods = is_sized_by_assignment || !changes.has(Change::PodsAreNotInTotals);
+        let pods = names.pods().filter(|_| counts_pods);
         for (i, totals) in candidate.totals.iter().enumerate() {
             let Some(assigned) = pod_sets.iter().find(|ps| ps.index == i) else { continue };
             let count = match candidate.replaced_slice {
-                Some(replaced) => totals.count - replaced.get(i).map_or(0, |r| r.totals.count),
+                Some(replaced) if is_sized_by_assignment => {
+                    let name = &candidate.pod_sets[i].name;
+                    assigned.count - replaced.iter().find(|it| it.name == *name).map_or(0, |it| it.totals.count)
+                }
+                Some(replaced) => totals.count - replaced.get(i).map_or(0, |it| it.totals.count),
                 None => assigned.count,
             };
+            if let Some(choice) = assigned.flavors.iter().find(|choice| Some(choice.resource) == pods)
+                && let Some(pair) = choice.pair
+                && count != 0
+            {
+                sum.add(pair, i64::from(count));
+            }
             for &(resource, value) in totals.scaled_to(count).requests.iter().filter(|r| r.1 != 0) {
                 let Some(choice) = assigned.flavors.iter().find(|f| f.resource == resource) else { continue };
                 if let Some(pair) = choice.pair {
@@ -215,21 +245,6 @@ impl Assignment {
             }
         }
         sum
-    }
-
-    /// Adds the pods themselves to these requests, where there is quota for them.
-    pub(super) fn add_pods_to(&self, sum: &mut Usage, candidate: &Candidate<'_>, pods: Option<ResourceId>) {
-        for assigned in &*self.pod_sets() {
-            let choice = assigned.flavors.iter().find(|choice| Some(choice.resource) == pods);
-            let replaced = candidate.replaced_slice.and_then(|it| it.get(assigned.index));
-            let count = match replaced {
-                Some(replaced) => candidate.totals[assigned.index].count - replaced.totals.count,
-                None => assigned.count,
-            };
-            if let Some(pair) = choice.and_then(|choice| choice.pair) {
-                sum.add(pair, i64::from(count));
-            }
-        }
     }
 }
 

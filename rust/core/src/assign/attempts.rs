@@ -49,6 +49,15 @@ impl Attempt {
         }
     }
 
+    /// The flavor could not even hold one pod of each pod set.
+    pub(super) fn exceed(&mut self, reasons: SmallVec<[Reason; 2]>, observes: bool) {
+        self.mode = Mode::NoFit;
+        self.reasons = reasons;
+        if observes {
+            self.no_fit_reason = NoFitReason::ExceedsMaxQuota;
+        }
+    }
+
     /// Adds the quota check of one more resource.
     pub(super) fn add(&mut self, trial: Trial, ask: Ask) {
         self.level = self.level.max(trial.level);

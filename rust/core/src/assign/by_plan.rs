@@ -51,7 +51,7 @@ impl Plan {
         if is_fit {
             return Assignment::by_plan(Arc::clone(self), found, usage, borrowing);
         }
-        Assignment::new(self.unfold(&found), usage, borrowing).with_reason(&self.rules, self.observes)
+        Assignment::new(self.unfold(&found), usage, borrowing).with_reason(&self.rules, self.observing)
     }
 
     /// One scan over the flavors of a group (rules/03 §4). Returns the result of the chosen flavor; a group without

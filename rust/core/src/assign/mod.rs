@@ -11,6 +11,7 @@ mod modes;
 mod partial;
 pub mod plan;
 mod pod_set;
+mod probe;
 mod reasons;
 pub mod rules;
 mod scan;
@@ -44,9 +45,11 @@ pub use partial::search_counts;
 pub(crate) use pod_set::Grant;
 pub use pod_set::{Choices, Delay, FlavorChoice, PodSetAssignment, Requests};
 pub use reasons::NoFitReason;
+pub(crate) use reasons::Observing;
 pub(crate) use scan::requests_topology;
 pub use usage::Usage;
 
+use probe::Probe;
 use scan::{Found, Scan};
 
 /// A resource group by ids.
@@ -152,6 +155,8 @@ pub struct Candidate<'a> {
     pub pod_sets: &'a [PodSet],
     /// Totals of each pod set.
     pub totals: &'a [Totals],
+    /// What one pod of each pod set requests; empty: each has pods, whose totals say so.
+    pub of_one_pod: &'a [Totals],
     /// Progress of an earlier scan, if still valid.
     pub resume: Option<&'a Resume>,
     /// Flavors that a variant may use; `None`: all (concurrent admission).
@@ -193,11 +198,7 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// The requests for which preemption makes room (rules/03 §8).
     pub(crate) fn requests_to_preempt_for(&self, assignment: &Assignment, candidate: &Candidate<'_>) -> Usage {
-        let mut requests = assignment.requests_to_preempt_for(candidate);
-        if !self.config.changes.has(Change::PodsAreNotInTotals) {
-            assignment.add_pods_to(&mut requests, candidate, self.names.pods());
-        }
-        requests
+        assignment.requests_to_preempt_for(candidate, self.names, self.config.changes)
     }
 
     fn gate(&self, gate: Gate) -> bool {
@@ -237,7 +238,7 @@ pub fn assign(
     let Draft { pod_sets, borrowing, usage } = draft;
     Assignment::new(pod_sets, usage, borrowing)
         .of_whole(is_whole)
-        .with_reason(context.queue, context.gate(Gate::UnadmittedWorkloadsObservability))
+        .with_reason(context.queue, Observing::new(context.config))
 }
 
 /// An assignment in progress.
@@ -341,7 +342,9 @@ fn assign_group(
     }
     let replaced = replaced_slice(context, candidate);
     // The results are written to the last one, and shared with the others at the end.
-    let (last, others) = draft.pod_sets[n_before..].split_last_mut().expect("no group is empty");
+    let (earlier, own) = draft.pod_sets.split_at_mut(n_before);
+    let probe = Probe::new(context, candidate, earlier, own);
+    let (last, others) = own.split_last_mut().expect("no group is empty");
     let sum;
     let mut requests = &last.requests;
     if !others.is_empty() {
@@ -359,7 +362,7 @@ fn assign_group(
         error: &mut last.error,
         attempts: &mut last.attempts,
     };
-    let scan = Scan { context, candidate, members, requests, assumed: &draft.usage, replaced };
+    let scan = Scan { context, candidate, members, requests, probe, assumed: &draft.usage, replaced };
     find_flavors(&scan, tree, &mut found, oracle);
     for pod_set in others {
         pod_set.flavors.clone_from(&last.flavors);
@@ -402,7 +405,14 @@ fn find_flavors(scan: &Scan<'_>, tree: &mut Tree, found: &mut Found<'_>, oracle:
             continue;
         }
         let n_attempts = found.attempts.len();
-        let has_flavor = scan.find_flavor(tree, group, resource, found, oracle);
+        let before = scan.probe.as_ref().map(|_| (found.flavors.clone(), found.reasons.clone()));
+        let mut has_flavor = scan.find_flavor(tree, group, resource, scan.probe.as_ref(), found, oracle);
+        // Room for a pod is only preferred: there is none to be placed now (rules/03 §4 rule 3d).
+        if let Some((flavors, reasons)) = before.filter(|_| !has_flavor && found.error.is_none()) {
+            found.attempts.truncate(n_attempts);
+            (*found.flavors, *found.reasons) = (flavors, reasons);
+            has_flavor = scan.find_flavor(tree, group, resource, None, found, oracle);
+        }
         if group.repeats {
             let observability = context.gate(Gate::UnadmittedWorkloadsObservability);
             attempts::merge(found.attempts, n_attempts, resource, group, observability);
@@ -447,12 +457,16 @@ fn count(candidate: &Candidate<'_>, replaced: Option<&[ReplacedPodSet]>, draft: 
 }
 
 /// The most severe reason over pod sets and resource groups of the least severe one within a group (rules/03 §7.1).
-fn no_fit_reason(pod_sets: &[PodSetAssignment], queue: &QueueRules) -> NoFitReason {
+fn no_fit_reason(pod_sets: &[PodSetAssignment], queue: &QueueRules, observing: Observing) -> NoFitReason {
     let mut overall = NoFitReason::None;
     for pod_set in pod_sets.iter().filter(|ps| ps.mode() == Mode::NoFit) {
         if pod_set.attempts.is_empty() {
             overall = overall.max(NoFitReason::NoMatchingFlavor);
             continue;
+        }
+        let is_uncovered = |reason: &Reason| matches!(reason, Reason::ResourceUnavailable(_));
+        if observing.counts_uncovered && pod_set.reasons.iter().any(is_uncovered) {
+            overall = overall.max(NoFitReason::NoMatchingFlavor);
         }
         let no_fits = || pod_set.attempts.iter().filter(|a| a.mode == Mode::NoFit);
         let is_in = |a: &Attempt, group: &ResourceGroup| group.flavors.contains(&a.flavor);

@@ -13,8 +13,8 @@ use super::rules::RulesId;
 use super::scan::{Request, is_placed, requests_of, unsuitable};
 use super::trial::{Ask, Trial};
 use super::{
-    Attempt, Context, Gate, PodSet, QueueRules, Reason, ResourceGroup, ResourceId, Totals, Usage, count_pods,
-    group_name,
+    Attempt, Context, Gate, Observing, PodSet, QueueRules, Reason, ResourceGroup, ResourceId, Totals, Usage,
+    count_pods, group_name,
 };
 use crate::base::changes::Change;
 
@@ -39,8 +39,8 @@ pub struct Plan {
     pub(super) n_trials: usize,
     /// The feature gate FlavorFungibility.
     pub(super) fungible: bool,
-    /// Are the reasons recorded why nothing fits?
-    pub(super) observes: bool,
+    /// Are the reasons recorded why nothing fits, and which?
+    pub(super) observing: Observing,
     /// The change EveryMisfitIsNamed.
     names_every_misfit: bool,
     pub(super) preempts_while_borrowing: bool,
@@ -99,8 +99,10 @@ impl Plan {
         let groups = &rules.groups;
         let covers = |resource| groups.iter().filter(|group| group.covered.contains(&resource)).count();
         let is_plain = groups.iter().all(|group| !group.repeats && group.covered.iter().all(|&it| covers(it) == 1));
+        let probes = context.config.changes.has(Change::ZeroPodsNeedRoomForOne);
         let are_plain = pod_sets.iter().zip(totals).all(|(pod_set, totals)| {
-            group_name(pod_set).is_none() && totals.flavors.is_empty() && !is_placed(context, pod_set)
+            let is_alone = group_name(pod_set).is_none() && !(probes && totals.count == 0);
+            is_alone && totals.flavors.is_empty() && !is_placed(context, pod_set)
         });
         if !is_plain || !are_plain {
             return None;
@@ -116,7 +118,7 @@ impl Plan {
             n_requests: scans().map(|scan| scan.requests.len()).sum(),
             n_trials: scans().map(|scan| scan.requests.len() * groups[scan.group].flavors.len()).sum(),
             fungible: context.gate(Gate::FlavorFungibility),
-            observes: context.gate(Gate::UnadmittedWorkloadsObservability),
+            observing: Observing::new(context.config),
             names_every_misfit: context.config.changes.has(Change::EveryMisfitIsNamed),
             preempts_while_borrowing: rules.can_preempt_while_borrowing(context.config.fair_sharing.is_some()),
             pod_sets: plans,
@@ -174,7 +176,7 @@ impl Plan {
             let at = index as usize;
             let mut attempt = Attempt::of(group.flavors[at]);
             if let Some(refusal) = scan.refusal(at) {
-                attempt.refuse(Some(refusal.clone()), self.observes);
+                attempt.refuse(Some(refusal.clone()), self.observing.is_on);
                 pod_set.attempts.push(attempt);
                 continue;
             }
@@ -187,7 +189,7 @@ impl Plan {
                 }
                 worst = worst.or_worse(trial.mode(), fungibility);
             }
-            attempt.conclude(worst, self.observes);
+            attempt.conclude(worst, self.observing.is_on);
             pod_set.attempts.push(attempt);
             if scanned.chosen.is_some_and(|chosen| chosen.0 == index) {
                 let ended = if (scanned.end as usize) < group.flavors.len() { scanned.end as i32 - 1 } else { -1 };

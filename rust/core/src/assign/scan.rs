@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::probe::Probe;
 use super::trial::{Ask, Trial};
 use super::{
     Attempt, AttemptList, Candidate, Choices, Context, FlavorChoice, Gate, GranularMode, NoFitReason, Oracle,
@@ -48,6 +49,8 @@ pub(super) struct Scan<'a> {
     pub members: &'a [usize],
     /// Their total requests, in canonical order.
     pub requests: &'a [(ResourceId, i64)],
+    /// One pod of each, if they have none.
+    pub probe: Option<Probe>,
     /// What earlier groups take.
     pub assumed: &'a Usage,
     /// The slice that the workload replaces.
@@ -80,6 +83,7 @@ impl Scan<'_> {
         tree: &mut Tree,
         group: &ResourceGroup,
         lead: ResourceId,
+        probe: Option<&Probe>,
         found: &mut Found<'_>,
         oracle: &mut dyn Oracle,
     ) -> bool {
@@ -118,6 +122,13 @@ impl Scan<'_> {
                     *found.error = Some(error);
                     found.try_one(flavor, group).refuse(None, observes);
                     return false;
+                }
+            }
+            if let Some(probe) = probe {
+                let objections = probe.objections(self.context, tree, group, index);
+                if !objections.is_empty() {
+                    found.try_one(flavor, group).exceed(objections, observes);
+                    continue;
                 }
             }
             let attempt = found.try_one(flavor, group);
@@ -165,6 +176,16 @@ impl Scan<'_> {
         (!allowed.contains(&context.names.flavors[flavor])).then_some(Reason::NotAllowed(flavor))
     }
 
+    /// The pod set of the replaced slice that a pod set continues.
+    fn replaced_pod_set(&self, index: usize) -> Option<&ReplacedPodSet> {
+        let replaced = self.replaced?;
+        if !self.context.config.changes.has(Change::GroupMembersMayBeApart) {
+            return replaced.get(index);
+        }
+        let name = &self.candidate.pod_sets[index].name;
+        replaced.iter().find(|it| it.name == *name)
+    }
+
     /// Tries one flavor: its mode is that of the worst request. Fills `modes` with those of all requests, and `attempt`
     /// with the result.
     #[allow(clippy::too_many_arguments)]
@@ -188,7 +209,12 @@ impl Scan<'_> {
             if worst.preemption == PreemptionMode::NoFit && !config.changes.has(Change::EveryMisfitIsNamed) {
                 break;
             }
-            for old in self.replaced.into_iter().flat_map(|old| self.members.iter().filter_map(|&i| old.get(i))) {
+            for old in self.members.iter().filter_map(|&member| self.replaced_pod_set(member)) {
+                // Nothing runs on its flavor, so nothing would be split over two.
+                let may_change = self.context.gate(Gate::ElasticJobsViaWorkloadSlicesFlavorChangeFromZero);
+                if may_change && old.totals.count == 0 {
+                    continue;
+                }
                 let original = old.totals.flavor(resource);
                 if original != Some(flavor) {
                     worst = GranularMode::WORST;
@@ -318,7 +344,7 @@ pub(crate) fn requests_topology(pod_set: &PodSet) -> bool {
 
 /// Do the pods themselves, before any transformation, request one of these resources?
 fn requests_any(pod_set: &PodSet, covered: &[ResourceId], context: &Context<'_>) -> bool {
-    let own = pod_requests(&pod_set.template.spec);
+    let own = pod_requests(&pod_set.template.spec, context.config.changes);
     covered.iter().any(|resource| own.contains_key(context.names.resource_text(*resource)))
 }
 

@@ -4,6 +4,7 @@ mod table;
 
 use std::collections::BTreeMap;
 
+use super::bits::Bits;
 use super::changes::{Change, Changes};
 use super::releases::{Release, Version};
 
@@ -24,10 +25,6 @@ impl Gate {
 
     fn row(self) -> &'static Row {
         &TABLE[self as usize]
-    }
-
-    const fn bit(self) -> u128 {
-        1 << self as u8
     }
 
     /// The name in a Configuration, such as `PartialAdmission`.
@@ -86,7 +83,7 @@ impl Gate {
 /// Immutable and `Copy`: [`Gates::with`] gives a changed copy and checks nothing; settings that come from a user
 /// go through [`Gates::set_from_names`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Gates(u128);
+pub struct Gates(Bits);
 
 impl Default for Gates {
     /// The defaults of [`Release::DEVELOPMENT`].
@@ -108,19 +105,19 @@ impl Gates {
     #[must_use]
     pub fn of(release: Release) -> Self {
         let on = Gate::ALL.into_iter().filter(|gate| gate.default_on(release));
-        on.fold(Gates(0), |gates, gate| gates.with(gate, true))
+        on.fold(Gates(Bits::EMPTY), |gates, gate| gates.with(gate, true))
     }
 
     /// Is the gate on?
     #[must_use]
     pub const fn enabled(self, gate: Gate) -> bool {
-        self.0 & gate.bit() != 0
+        self.0.has(gate as usize)
     }
 
     /// A copy with one gate set; locks and dependencies are not checked.
     #[must_use]
     pub const fn with(self, gate: Gate, on: bool) -> Self {
-        if on { Gates(self.0 | gate.bit()) } else { Gates(self.0 & !gate.bit()) }
+        Gates(self.0.with(gate as usize, on))
     }
 
     /// The gates that are not at the default of a release, by name, with their values.
@@ -190,7 +187,9 @@ impl Gates {
             return errors;
         }
         for row in TABLE.iter().filter(|row| self.enabled(row.gate) && row.gate.is_known(release)) {
-            let needs = row.needs.iter().copied();
+            let needs = row.needs.iter().copied().filter(|_| {
+                row.gate != Gate::SchedulerLibraryIntegration || changes.has(Change::SchedulerLibraryNeedsTopology)
+            });
             let mut disabled: Vec<Gate> = needs.filter(|&needed| !self.enabled(needed)).collect();
             if disabled.is_empty() {
                 continue;

@@ -2,6 +2,7 @@
 
 pub mod amount;
 pub(crate) mod appended;
+mod bits;
 pub mod changes;
 pub mod gates;
 pub mod ids;

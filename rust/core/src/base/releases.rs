@@ -47,7 +47,7 @@ impl fmt::Debug for Version {
 pub struct Release(Version);
 
 /// The newest patch of each line.
-const LINES: [(u8, i8); 4] = [(16, 9), (17, 8), (18, 6), (19, 2)];
+const LINES: [(u8, i8); 5] = [(16, 9), (17, 8), (18, 6), (19, 2), (20, 0)];
 
 /// Where the `development` of a line is taken from.
 const COMMIT: &str = "ff69552e79ad21652c36caa97038382e55625cf7";
@@ -58,22 +58,25 @@ impl Release {
 
     /// Every release, oldest first.
     pub fn all() -> impl Iterator<Item = Release> {
-        let patches = LINES.iter().flat_map(|&(minor, newest)| (0..=newest).map(move |it| Version::new(minor, it)));
-        patches.map(Release).chain([Self::DEVELOPMENT])
+        let first = |minor| if minor == Self::DEVELOPMENT.0.minor { DEVEL } else { 0 };
+        let patches = move |&(minor, newest)| (first(minor)..=newest).map(move |it| Release(Version::new(minor, it)));
+        LINES.iter().flat_map(patches)
     }
 
-    /// The newest release of each line, oldest first: those that recorded runs of the real Kueue exist for.
+    /// The newest release of each line, oldest first.
     pub fn newest() -> impl Iterator<Item = Release> {
-        LINES.iter().map(|&(minor, patch)| Release(Version::new(minor, patch))).chain([Self::DEVELOPMENT])
+        LINES.iter().map(|&(minor, patch)| Release(Version::new(minor, patch)))
     }
 
-    /// The release of a name: `0.17.3`, `0.17` for the newest of its line, both also with a `v`; `None` if it is not
-    /// known.
+    /// The release of a name: `0.17.3`, `0.17` for the newest of its line, `0.20-dev` for the commit, all also with a
+    /// `v`; `None` if it is not known.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Release> {
         let name = name.strip_prefix('v').unwrap_or(name);
-        let newest = || Self::newest().find(|it| *it != Self::DEVELOPMENT && it.line() == name);
-        Self::all().find(|it| it.to_string() == name).or_else(newest)
+        if name.strip_suffix("-dev").is_some_and(|line| line == Self::DEVELOPMENT.line()) {
+            return Some(Self::DEVELOPMENT);
+        }
+        Self::all().find(|it| it.to_string() == name).or_else(|| Self::newest().find(|it| it.line() == name))
     }
 
     /// Its version.
@@ -127,12 +130,17 @@ mod tests {
     #[test]
     fn a_name_is_a_release_or_the_newest_of_a_line() {
         let shown = |name| Release::from_name(name).map(|it| it.to_string());
-        for (name, release) in
-            [("0.17.3", "0.17.3"), ("v0.17.3", "0.17.3"), ("0.17", "0.17.8"), ("0.20.0-devel", "0.20.0-devel")]
-        {
+        for (name, release) in [
+            ("0.17.3", "0.17.3"),
+            ("v0.17.3", "0.17.3"),
+            ("0.17", "0.17.8"),
+            ("0.20", "0.20.0"),
+            ("0.20.0-devel", "0.20.0-devel"),
+            ("v0.20-dev", "0.20.0-devel"),
+        ] {
             assert_eq!(shown(name).as_deref(), Some(release), "{name}");
         }
-        for name in ["", "v", "0.17.9", "0.20", "0.15.2", "17", "0.17.03", "1.17.3", "latest"] {
+        for name in ["", "v", "0.17.9", "0.19-dev", "0.20.1", "0.15.2", "17", "0.17.03", "1.17.3", "latest"] {
             assert_eq!(shown(name), None, "{name}");
         }
     }
@@ -141,7 +149,7 @@ mod tests {
     fn releases_are_in_order() {
         let all: Vec<Release> = Release::all().collect();
         assert!(all.is_sorted());
-        assert_eq!(all.last(), Some(&Release::DEVELOPMENT));
-        assert!(Version::new(20, DEVEL) < Version::new(20, 0));
+        assert_eq!(all.last(), Release::newest().last().as_ref());
+        assert!(all.contains(&Release::DEVELOPMENT) && Version::new(20, DEVEL) < Version::new(20, 0));
     }
 }

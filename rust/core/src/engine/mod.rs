@@ -16,7 +16,7 @@ use crate::schedule::waiting::Waiting;
 use crate::state::State;
 use crate::state::changed_queues::Changed;
 use crate::status::eviction;
-use crate::status::readiness::note_readiness;
+use crate::status::readiness::{note_readiness, note_scheduling};
 use crate::status::stage::Stage;
 use crate::topology::hosts::used_hosts;
 
@@ -148,7 +148,16 @@ impl Engine {
 
     /// Writes condition PodsReady as reported by the job of a workload; `false` if it does not change (rules/07 §6).
     pub fn note_readiness(&mut self, id: WorkloadId, are_ready: bool, now: Time) -> bool {
-        self.change(id, now, |workload| note_readiness(workload, are_ready, now))
+        let config = self.state.config.wait_for_pods_ready.clone();
+        self.change(id, now, |workload| note_readiness(workload, are_ready, config.as_ref(), now))
+    }
+
+    /// Writes condition PodsScheduled as it is seen of the pods of a workload; `false` if it does not change, or if that
+    /// is not followed (rules/07 §6).
+    pub fn note_scheduling(&mut self, id: WorkloadId, are_scheduled: bool, now: Time) -> bool {
+        let config = self.state.config.wait_for_pods_ready.as_ref();
+        let is_followed = config.is_some_and(|it| it.unscheduled_timeout_ns.is_some());
+        is_followed && self.change(id, now, |workload| note_scheduling(workload, are_scheduled, now))
     }
 
     /// The API server rejected a reservation or an eviction of the last cycle, or of an earlier one whose writes are

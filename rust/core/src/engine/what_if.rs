@@ -123,7 +123,7 @@ impl State {
         answer.n_ahead = pending.n_before(&pending.key(&self.item(id)));
         let Round { mut entries, not_nominated: mut refused, mut cycle, .. } = self.nominate(vec![(queue, id, None)]);
         if let Some(entry) = entries.first_mut() {
-            self.process(entry, &mut cycle);
+            self.process(entry, false, &mut cycle);
         }
         self.take_back(&mut cycle);
         answer.undecided = cycle.decision.undecided.pop();

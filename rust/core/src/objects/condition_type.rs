@@ -49,6 +49,8 @@ known_types! {
     BLOCKED_ON_PREEMPTION_GATES = BlockedOnPreemptionGates;
     /// A pod group that waits for replacements of failed pods.
     WAITING_FOR_REPLACEMENT_PODS = WaitingForReplacementPods;
+    /// The pods of an admitted workload have nodes, or had them once.
+    PODS_SCHEDULED = PodsScheduled;
 }
 
 /// The `type` of a condition.

@@ -5,8 +5,8 @@ use std::ops::Deref;
 use super::kinds::Time;
 use crate::base::text::Text;
 pub use crate::objects::condition_type::{
-    ADMITTED, BLOCKED_ON_PREEMPTION_GATES, DEACTIVATION_TARGET, EVICTED, FINISHED, PODS_READY, PREEMPTED,
-    QUOTA_RESERVED, REQUEUED, WAITING_FOR_REPLACEMENT_PODS,
+    ADMITTED, BLOCKED_ON_PREEMPTION_GATES, DEACTIVATION_TARGET, EVICTED, FINISHED, PODS_READY, PODS_SCHEDULED,
+    PREEMPTED, QUOTA_RESERVED, REQUEUED, WAITING_FOR_REPLACEMENT_PODS,
 };
 use crate::objects::condition_type::{ConditionType, Known};
 use crate::objects::message::Message;

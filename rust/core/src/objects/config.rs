@@ -69,6 +69,8 @@ pub struct WaitForPodsReady {
     pub timeout_ns: i64,
     /// `None`: no recovery timeout.
     pub recovery_timeout_ns: Option<i64>,
+    /// How long pods may be without a node, since the admission; `None`: that is not followed.
+    pub unscheduled_timeout_ns: Option<i64>,
     pub block_admission: bool,
     pub requeuing_timestamp: RequeuingTimestamp,
     /// `None`: no limit.

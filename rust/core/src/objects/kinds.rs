@@ -298,6 +298,18 @@ pub struct LimitRange {
     pub limits: Vec<LimitRangeItem>,
 }
 
+impl LimitRange {
+    /// What may reject pods, item by item.
+    pub(crate) fn constraints(&self) -> impl Iterator<Item = (&str, [&ResourceList; 3])> {
+        self.limits.iter().map(|it| (it.kind.as_str(), [&it.max, &it.min, &it.max_limit_request_ratio]))
+    }
+
+    /// May it reject any pods?
+    pub(crate) fn constrains(&self) -> bool {
+        self.constraints().any(|(_, lists)| lists.iter().any(|list| !list.is_empty()))
+    }
+}
+
 /// One entry of `spec.limits` of a LimitRange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimitRangeItem {

@@ -227,8 +227,8 @@ stored!(struct FairSharing { preemption_strategies });
 stored!(enum PreemptionStrategy { 0 = LessThanOrEqualToFinalShare, 1 = LessThanInitialShare });
 stored!(struct AdmissionFairSharing { usage_half_life_ns, usage_sampling_interval_ns, resource_weights });
 stored!(struct WaitForPodsReady {
-    timeout_ns, recovery_timeout_ns, block_admission, requeuing_timestamp, backoff_limit_count, backoff_base_seconds,
-    backoff_max_seconds,
+    timeout_ns, recovery_timeout_ns, unscheduled_timeout_ns, block_admission, requeuing_timestamp, backoff_limit_count,
+    backoff_base_seconds, backoff_max_seconds,
 });
 stored!(enum RequeuingTimestamp { 0 = Eviction, 1 = Creation });
 stored!(struct ResourceSettings {

@@ -1,20 +1,26 @@
 //! Fills in the defaults of a pod spec, before its requests are counted (rules/01 §7.3 step 1, rules/10 §4.6).
 
+use crate::base::changes::{Change, Changes};
 use crate::objects::{LimitRangeItem, PodSpec, ResourceList, Resources};
 
 use super::limit_range::LimitRangeSummary;
 use super::lists::keep_first;
 
-/// Fills in the overhead of the runtime class, the defaults of the LimitRanges, and limits as missing requests, in
-/// this order: a default request wins over the container's own limit.
+/// Fills in the overhead of the runtime class, own limits as missing requests, and the defaults of the LimitRanges, in
+/// this order.
 ///
 /// `overhead_of` gives the `overhead.podFixed` of a RuntimeClass by name; an unknown class adds none.
 pub(crate) fn adjust<'a>(
     pod: &mut PodSpec,
     overhead_of: impl Fn(&str) -> Option<&'a ResourceList>,
     limits: &LimitRangeSummary,
+    changes: Changes,
 ) {
     fill_overhead(pod, overhead_of);
+    let own_limits_first = changes.has(Change::OwnLimitsBeforeDefaults);
+    if own_limits_first {
+        limits_as_requests(pod);
+    }
     if let Some(item) = limits.container() {
         for container in pod.init_containers.iter_mut().chain(&mut pod.containers) {
             fill_defaults(&mut container.resources, item);
@@ -23,6 +29,12 @@ pub(crate) fn adjust<'a>(
     if let (Some(resources), Some(item)) = (&mut pod.resources, limits.pod()) {
         fill_defaults(resources, item);
     }
+    if !own_limits_first {
+        limits_as_requests(pod);
+    }
+}
+
+fn limits_as_requests(pod: &mut PodSpec) {
     for container in pod.init_containers.iter_mut().chain(&mut pod.containers) {
         use_limits_as_requests(&mut container.resources);
     }

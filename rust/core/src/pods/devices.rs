@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 pub(crate) use extended::asks_for;
 
+use crate::base::changes::Changes;
 use crate::base::gates::{Gate, Gates};
 use crate::base::quantity::{Family, Quantity};
 use crate::objects::config::{DeviceSourceKind, Resources};
@@ -75,6 +76,8 @@ pub struct DeviceRules<'a> {
     pub resources: &'a Resources,
     /// Feature gates.
     pub gates: Gates,
+    /// The changes of Kueue in effect.
+    pub changes: Changes,
 }
 
 impl DeviceRules<'_> {
@@ -98,7 +101,7 @@ impl DeviceRules<'_> {
         if pod_sets.iter().any(by_name) {
             return Devices::refused(CLAIM_BY_NAME, CLAIM_BY_NAME_REQUEUED);
         }
-        let (mut requests, published) = match self.charge_claims(pod_sets) {
+        let (mut requests, mut published) = match self.charge_claims(pod_sets) {
             Ok(charged) => charged,
             Err(devices) => return devices,
         };
@@ -107,6 +110,14 @@ impl DeviceRules<'_> {
         {
             let message = aggregate(errors);
             return Devices::refused(&message, &message);
+        }
+        if self.gates.enabled(Gate::KueueDRADeviceFeasibility) {
+            published.get_or_insert_with(|| Devices::Undecided {
+                field: "spec.podSets".to_owned(),
+                message: "claims devices, and gate KueueDRADeviceFeasibility leaves out nodes without enough of them; \
+                          which those are is not known here"
+                    .to_owned(),
+            });
         }
         published.unwrap_or(Devices::Charged(requests))
     }
@@ -125,6 +136,7 @@ enum Uncounted {
     },
     Undecided {
         field: String,
+        by: &'static str,
     },
 }
 
@@ -179,16 +191,15 @@ impl DeviceRules<'_> {
             );
             return Err(Devices::refused(&message, &message));
         };
-        count_devices(object).map_err(|uncounted| match uncounted {
+        count_devices(object, self.gates).map_err(|uncounted| match uncounted {
             Uncounted::Refused { field, what, value, detail } => {
                 let message = format!("{path}.{field}: {what}: {value}: ResourceClaimTemplate {template}: {detail}");
                 Devices::refused(&message, &message)
             }
-            Uncounted::Undecided { field } => Devices::Undecided {
+            Uncounted::Undecided { field, by } => Devices::Undecided {
                 field: path.to_owned(),
                 message: format!(
-                    "claims devices by a CEL expression (ResourceClaimTemplate {template}, {field}), which are not \
-                     counted here"
+                    "claims devices by {by} (ResourceClaimTemplate {template}, {field}), which are not counted here"
                 ),
             },
         })
@@ -196,7 +207,7 @@ impl DeviceRules<'_> {
 }
 
 /// Devices of a template by class. Devices with admin access are free.
-fn count_devices(template: &ResourceClaimTemplate) -> Counted {
+fn count_devices(template: &ResourceClaimTemplate, gates: Gates) -> Counted {
     let mut counts: BTreeMap<String, i64> = BTreeMap::new();
     for (i, request) in template.requests.iter().enumerate() {
         let path = format!("devices.requests[{i}]");
@@ -206,6 +217,10 @@ fn count_devices(template: &ResourceClaimTemplate) -> Counted {
             value,
             detail,
         };
+        if request.first_available && gates.enabled(Gate::KueueDRAIntegrationPrioritizedList) {
+            let field = format!("{path}.firstAvailable");
+            return Err(Uncounted::Undecided { field, by: "a list of alternatives" });
+        }
         if request.first_available {
             let detail = "FirstAvailable device selection is not supported".to_owned();
             return Err(invalid(path, "null".to_owned(), detail));
@@ -215,7 +230,8 @@ fn count_devices(template: &ResourceClaimTemplate) -> Counted {
             return Err(invalid(path, "null".to_owned(), detail));
         };
         if exactly.has_expressions {
-            return Err(Uncounted::Undecided { field: format!("{path}.exactly.selectors") });
+            let field = format!("{path}.exactly.selectors");
+            return Err(Uncounted::Undecided { field, by: "a CEL expression" });
         }
         if exactly.admin_access {
             continue;

@@ -12,7 +12,7 @@ mod validate;
 pub(crate) use adjust::adjust;
 pub use limit_range::{LimitRangeSummary, summarize};
 pub use lists::values;
-pub(crate) use requests::pod_requests;
+pub(crate) use requests::{container_requests, pod_requests};
 pub(crate) use validate::check_resources;
 pub use validate::{FieldError, limit_range_errors, pod_limit_range_errors, resource_errors};
 

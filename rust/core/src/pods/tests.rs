@@ -1,4 +1,5 @@
 use super::*;
+use crate::base::changes::{Change, Changes};
 use crate::base::quantity::Quantity;
 use crate::objects::{Container, LimitRange, LimitRangeItem, PodSet, PodSpec, ResourceList, Resources, Workload};
 
@@ -51,7 +52,7 @@ fn sidecars_run_beside_containers_and_beside_later_init_containers() {
         containers: vec![container("cpu=1"), container("cpu=500m")],
         ..Default::default()
     };
-    assert_eq!(text(&pod_requests(&pod)), "cpu=2200m");
+    assert_eq!(text(&pod_requests(&pod, Changes::default())), "cpu=2200m");
 }
 
 #[test]
@@ -61,7 +62,7 @@ fn an_init_container_does_not_wait_for_sidecars_behind_it() {
         containers: vec![container("cpu=1 example.com/gpu=0")],
         ..Default::default()
     };
-    assert_eq!(text(&pod_requests(&pod)), "cpu=2 example.com/gpu=0 memory=1Gi");
+    assert_eq!(text(&pod_requests(&pod, Changes::default())), "cpu=2 example.com/gpu=0 memory=1Gi");
 }
 
 #[test]
@@ -72,7 +73,7 @@ fn pod_level_requests_replace_the_sum_of_containers_and_overhead_comes_on_top() 
         overhead: Some(list("cpu=250m pods=1")),
         ..Default::default()
     };
-    assert_eq!(text(&pod_requests(&pod)), "cpu=3250m example.com/gpu=1 hugepages-2Mi=4Mi pods=1");
+    assert_eq!(text(&pod_requests(&pod, Changes::default())), "cpu=3250m example.com/gpu=1 hugepages-2Mi=4Mi pods=1");
 }
 
 #[test]
@@ -115,7 +116,7 @@ fn a_default_request_wins_over_the_own_limit() {
         containers: vec![Container { resources: resources("", "cpu=6"), ..Default::default() }],
         ..Default::default()
     };
-    adjust(&mut pod, no_overhead, &summarize(&[&limit_range(vec![defaults])]));
+    adjust(&mut pod, no_overhead, &summarize(&[&limit_range(vec![defaults])]), Changes::default());
     assert_eq!(pod.containers[0].resources, resources("cpu=3 memory=1Gi", "cpu=6 memory=1Gi"));
     assert_eq!(pod.init_containers[0].resources, resources("cpu=3 memory=1Gi", "cpu=4 memory=1Gi"));
 }
@@ -124,10 +125,10 @@ fn a_default_request_wins_over_the_own_limit() {
 fn pod_items_fill_in_pod_level_resources_only_where_there_are_any() {
     let summary = summarize(&[&limit_range(vec![LimitRangeItem { default: list("cpu=4"), ..item("Pod") }])]);
     let mut plain = PodSpec { containers: vec![container("")], ..Default::default() };
-    adjust(&mut plain, no_overhead, &summary);
+    adjust(&mut plain, no_overhead, &summary, Changes::default());
     assert_eq!(plain, PodSpec { containers: vec![container("")], ..Default::default() });
     let mut leveled = PodSpec { resources: Some(resources("", "memory=2Gi")), ..Default::default() };
-    adjust(&mut leveled, no_overhead, &summary);
+    adjust(&mut leveled, no_overhead, &summary, Changes::default());
     assert_eq!(leveled.resources, Some(resources("cpu=4 memory=2Gi", "cpu=4 memory=2Gi")));
 }
 
@@ -145,7 +146,7 @@ fn the_runtime_class_adds_its_overhead_where_the_pod_has_none() {
     for (class, before, after) in table {
         let mut pod =
             PodSpec { runtime_class_name: class.map(str::to_owned), overhead: before.map(list), ..Default::default() };
-        adjust(&mut pod, overhead_of, &LimitRangeSummary::default());
+        adjust(&mut pod, overhead_of, &LimitRangeSummary::default(), Changes::default());
         assert_eq!(pod.overhead, after.map(list), "{class:?} {before:?}");
     }
 }
@@ -154,7 +155,9 @@ fn the_runtime_class_adds_its_overhead_where_the_pod_has_none() {
 fn requests_above_limits_are_named_by_place_and_resource() {
     let over = Container { resources: resources("cpu=300m memory=2Gi", "cpu=200m memory=1Gi"), ..Default::default() };
     let one = workload(PodSpec { containers: vec![over.clone()], ..Default::default() });
-    let message = check_resources(&one.pod_sets, &LimitRangeSummary::default()).expect_err("above").to_string();
+    let message = check_resources(&one.pod_sets, &LimitRangeSummary::default(), Changes::default())
+        .expect_err("above")
+        .to_string();
     assert_eq!(
         message,
         "resources validation failed: spec.podSets[0].template.spec.containers[0]: Invalid value: \
@@ -165,7 +168,9 @@ fn requests_above_limits_are_named_by_place_and_resource() {
         resources: Some(resources("cpu=2", "cpu=1 memory=1")),
         ..Default::default()
     });
-    let message = check_resources(&two.pod_sets, &LimitRangeSummary::default()).expect_err("above").to_string();
+    let message = check_resources(&two.pod_sets, &LimitRangeSummary::default(), Changes::default())
+        .expect_err("above")
+        .to_string();
     assert_eq!(
         message,
         "resources validation failed: [spec.podSets[0].template.spec.initContainers[1]: Invalid value: \
@@ -182,7 +187,8 @@ fn limit_ranges_bound_containers_and_whole_pods() {
     ])]);
     let limited = Container { resources: resources("cpu=100m", "cpu=2"), ..Default::default() };
     let pod = PodSpec { containers: vec![limited, container("cpu=2 memory=1Mi"), container("")], ..Default::default() };
-    let errors: Vec<String> = pod_limit_range_errors(&pod, "pod", &summary).iter().map(FieldError::to_string).collect();
+    let errors: Vec<String> =
+        pod_limit_range_errors(&pod, "pod", &summary, Changes::default()).iter().map(FieldError::to_string).collect();
     assert_eq!(
         errors,
         [
@@ -193,7 +199,8 @@ fn limit_ranges_bound_containers_and_whole_pods() {
             "pod: Invalid value: [\"memory\"]: requests must not be below the limitRange min",
         ]
     );
-    let message = check_resources(&workload(pod).pod_sets, &summary).expect_err("outside").to_string();
+    let message =
+        check_resources(&workload(pod).pod_sets, &summary, Changes::default()).expect_err("outside").to_string();
     assert!(message.starts_with("resources didn't satisfy LimitRange constraints: [spec.podSets[0].template.spec."));
 }
 
@@ -201,7 +208,55 @@ fn limit_ranges_bound_containers_and_whole_pods() {
 fn resources_without_a_request_do_not_violate_a_minimum() {
     let summary = summarize(&[&limit_range(vec![LimitRangeItem { min: list("cpu=1"), ..item("Container") }])]);
     let absent = workload(PodSpec { containers: vec![container("memory=1")], ..Default::default() });
-    assert_eq!(check_resources(&absent.pod_sets, &summary), Ok(()));
+    assert_eq!(check_resources(&absent.pod_sets, &summary, Changes::default()), Ok(()));
     let zero = workload(PodSpec { containers: vec![container("cpu=0")], ..Default::default() });
-    assert_eq!(limit_range_errors(&zero.pod_sets, &summary).len(), 1);
+    assert_eq!(limit_range_errors(&zero.pod_sets, &summary, Changes::default()).len(), 1);
+}
+
+fn since_0_20(change: Change) -> Changes {
+    Changes::default().with(change, true)
+}
+
+#[test]
+fn own_limits_are_requests_before_the_defaults_of_limit_ranges() {
+    let of = |kind: &str| LimitRangeItem { default: list("cpu=4"), default_request: list("cpu=2"), ..item(kind) };
+    let summary = summarize(&[&limit_range(vec![of("Container"), of("Pod")])]);
+    let adjusted = |requests: &str, limits: &str, changes: Changes| {
+        let container = Container { resources: resources(requests, limits), ..Default::default() };
+        let mut pod =
+            PodSpec { containers: vec![container], resources: Some(resources(requests, limits)), ..Default::default() };
+        adjust(&mut pod, no_overhead, &summary, changes);
+        assert_eq!(pod.resources.as_ref(), Some(&pod.containers[0].resources));
+        text(&pod.containers[0].resources.requests)
+    };
+    let now = since_0_20(Change::OwnLimitsBeforeDefaults);
+    for (requests, limits, after, before) in
+        [("", "", "cpu=2", "cpu=2"), ("", "cpu=3", "cpu=3", "cpu=2"), ("cpu=1", "", "cpu=1", "cpu=1")]
+    {
+        assert_eq!(adjusted(requests, limits, now), after, "{requests} {limits}");
+        assert_eq!(adjusted(requests, limits, Changes::default()), before, "{requests} {limits}");
+    }
+    let only_limits = summarize(&[&limit_range(vec![LimitRangeItem { default: list("cpu=2"), ..item("Container") }])]);
+    let mut pod = PodSpec { containers: vec![container("")], ..Default::default() };
+    adjust(&mut pod, no_overhead, &only_limits, now);
+    assert_eq!(pod.containers[0].resources, resources("", "cpu=2"));
+}
+
+#[test]
+fn a_request_for_the_whole_pod_is_at_least_that_of_its_containers() {
+    let pod = |whole: &str| PodSpec {
+        containers: vec![container("cpu=6"), container("cpu=2")],
+        resources: Some(resources(whole, "")),
+        overhead: Some(list("cpu=100m")),
+        ..Default::default()
+    };
+    let now = since_0_20(Change::ContainersBoundPodLevelRequests);
+    for (whole, after, before) in [
+        ("cpu=0", "cpu=8100m", "cpu=100m"),
+        ("cpu=9", "cpu=9100m", "cpu=9100m"),
+        ("memory=1Gi", "cpu=8100m memory=1Gi", "cpu=8100m memory=1Gi"),
+    ] {
+        assert_eq!(text(&pod_requests(&pod(whole), now)), after, "{whole}");
+        assert_eq!(text(&pod_requests(&pod(whole), Changes::default())), before, "{whole}");
+    }
 }

@@ -2,6 +2,7 @@
 
 mod transform;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -9,11 +10,10 @@ use crate::base::amount::Amount;
 use crate::base::changes::Change;
 use crate::base::ids::{FlavorId, ResourceId};
 use crate::base::names::Names;
-use crate::base::quantity::Quantity;
-use crate::objects::config::{self, Config};
+use crate::objects::config::Config;
 use crate::objects::resource_names::resource_value;
 use crate::objects::{Admission, PodSet, PodSetAssignment, ResourceList, StringMap, WorkloadStatus};
-use crate::pods::{pod_requests, values};
+use crate::pods::{container_requests, lists, pod_requests, values};
 
 /// The total of one pod set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,15 +87,13 @@ pub(crate) fn pending_totals(
     reclaimable_pods: bool,
     devices: Option<&DeviceRequests>,
 ) -> Vec<PodSetTotals> {
-    let config::Resources { exclude_resource_prefixes: excluded, transformations, .. } = &config.resources;
     let least = if config.changes.has(Change::RequestsAreNotNegative) { 0 } else { i64::MIN };
     let of_pod_set = |pod_set: &PodSet| {
-        let mut list = pod_requests(&pod_set.template.spec);
-        list.retain(|name, _| !excluded.iter().any(|prefix| name.starts_with(prefix)));
-        list = transform::apply(list, transformations, config.changes);
-        if let Some(devices) = devices {
-            exchange_devices(&mut list, devices, &pod_set.name);
-        }
+        let requests = pod_requests(&pod_set.template.spec, config.changes);
+        let list = match devices {
+            Some(devices) => with_devices(requests, pod_set, devices, config),
+            None => transform::charged(requests, &config.resources, config.changes, &ResourceList::new()),
+        };
         let count = effective_count(pod_sets, status, &pod_set.name, reclaimable_pods);
         let mut requests = values(&list);
         for value in requests.values_mut() {
@@ -106,16 +104,24 @@ pub(crate) fn pending_totals(
     pod_sets.iter().map(of_pod_set).collect()
 }
 
-fn exchange_devices(list: &mut ResourceList, devices: &DeviceRequests, pod_set: &str) {
-    if let Some(replaced) = devices.replaced.get(pod_set) {
+/// What is charged for one pod, with devices in place of the extended resources that they back.
+fn with_devices(requests: ResourceList, pod_set: &PodSet, devices: &DeviceRequests, config: &Config) -> ResourceList {
+    let replaced = devices.replaced.get(&pod_set.name);
+    let takes_a_part = config.changes.has(Change::DevicesReplaceContainerRequests);
+    let mut of_containers = ResourceList::new();
+    if let Some(replaced) = replaced.filter(|_| takes_a_part) {
+        let spec = &pod_set.template.spec;
+        of_containers = container_requests(spec, |container| Cow::Borrowed(&container.resources.requests));
+        of_containers.retain(|name, _| replaced.contains(name));
+    }
+    let mut list = transform::charged(requests, &config.resources, config.changes, &of_containers);
+    if let Some(replaced) = replaced.filter(|_| !takes_a_part) {
         list.retain(|name, _| !replaced.contains(name));
     }
-    if let Some(added) = devices.added.get(pod_set) {
-        for (name, quantity) in added {
-            let sum = list.get(name).unwrap_or(&Quantity::default()).plus(quantity);
-            list.insert(name.clone(), sum);
-        }
+    if let Some(added) = devices.added.get(&pod_set.name) {
+        lists::add(&mut list, added);
     }
+    list
 }
 
 /// The totals of a workload from its admission; requests are in canonical order (rules/01 §7.4).

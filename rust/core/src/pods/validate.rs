@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::base::changes::Changes;
 use crate::objects::{Container, LimitRangeItem, PodSet, PodSpec, Resources};
 
 use super::limit_range::LimitRangeSummary;
@@ -60,12 +61,16 @@ impl std::error::Error for InvalidResources {}
 ///
 /// # Errors
 /// All violations of the first of the two checks that finds any.
-pub(crate) fn check_resources(pod_sets: &[PodSet], limits: &LimitRangeSummary) -> Result<(), InvalidResources> {
+pub(crate) fn check_resources(
+    pod_sets: &[PodSet],
+    limits: &LimitRangeSummary,
+    changes: Changes,
+) -> Result<(), InvalidResources> {
     let above_limits = resource_errors(pod_sets);
     if !above_limits.is_empty() {
         return Err(InvalidResources::AboveLimits(above_limits));
     }
-    let outside = limit_range_errors(pod_sets, limits);
+    let outside = limit_range_errors(pod_sets, limits, changes);
     if outside.is_empty() { Ok(()) } else { Err(InvalidResources::OutsideLimitRange(outside)) }
 }
 
@@ -93,24 +98,29 @@ pub fn resource_errors(pod_sets: &[PodSet]) -> Vec<FieldError> {
 
 /// Resources outside the LimitRanges, in all pod sets.
 #[must_use]
-pub fn limit_range_errors(pod_sets: &[PodSet], limits: &LimitRangeSummary) -> Vec<FieldError> {
+pub fn limit_range_errors(pod_sets: &[PodSet], limits: &LimitRangeSummary, changes: Changes) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (i, pod_set) in pod_sets.iter().enumerate() {
-        errors.append(&mut pod_limit_range_errors(&pod_set.template.spec, &pod_path(i), limits));
+        errors.append(&mut pod_limit_range_errors(&pod_set.template.spec, &pod_path(i), limits, changes));
     }
     errors
 }
 
 /// Resources outside the LimitRanges in one pod spec, located at `path`. Ratios are not checked.
 #[must_use]
-pub fn pod_limit_range_errors(pod: &PodSpec, path: &str, limits: &LimitRangeSummary) -> Vec<FieldError> {
+pub fn pod_limit_range_errors(
+    pod: &PodSpec,
+    path: &str,
+    limits: &LimitRangeSummary,
+    changes: Changes,
+) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if let Some(item) = limits.container() {
         check_containers(&pod.init_containers, &format!("{path}.initContainers"), item, &mut errors);
         check_containers(&pod.containers, &format!("{path}.containers"), item, &mut errors);
     }
     if let Some(item) = limits.pod() {
-        let total = pod_requests(pod);
+        let total = pod_requests(pod, changes);
         push(&mut errors, path.to_owned(), greater_resources(&total, &item.max), ABOVE_MAX);
         push(&mut errors, path.to_owned(), greater_resources(&item.min, &total), BELOW_MIN);
     }

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::{Preemptor, World};
 use crate::base::amount::Amount;
+use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorId, FlavorResourceId, LocalQueueId, QueueId};
 use crate::base::sorted;
@@ -196,10 +197,10 @@ fn by_usage<'a>(
     config: &AdmissionFairSharing,
     mut keys: Vec<&'a CandidateKey>,
 ) -> Vec<&'a CandidateKey> {
-    // Kueue compares only the names of LocalQueues: equal names in different namespaces count as one.
+    // Before 0.20 Kueue compared only the names of LocalQueues: equal names in different namespaces counted as one.
     let names: BTreeSet<&str> =
         keys.iter().map(|key| world.workloads.get(key.id).workload.queue_name.as_str()).collect();
-    if names.len() < 2 {
+    if names.len() < 2 && !world.config.changes.has(Change::SameNamedLocalQueuesDiffer) {
         return keys;
     }
     let mut usages: BTreeMap<LocalQueueId, f64> = BTreeMap::new();

@@ -8,6 +8,7 @@ use super::hope::{is_hopeless, patience};
 use super::order::{Order, Victim, Victims};
 use super::removals::Removals;
 use super::{Demand, Preemptor, World, minimise, restore, within_nominal_gate};
+use crate::base::gates::Gate;
 use crate::objects::config::PreemptionStrategy;
 use crate::objects::{Preemption, PreemptionPolicy};
 use crate::quota::forest::NodeId;
@@ -42,6 +43,13 @@ pub(super) fn find_targets(
     let is_hopeless = cfg!(debug_assertions) && search.is_hopeless(tree);
     let mut retry = Vec::new();
     let mut outcome = search.first_pass(tree, queues, strategies[0], &mut retry);
+    let has_own_victim = search.removed.iter().any(|removed| removed.row == preemptor.row);
+    let looks_again = world.config.gates.enabled(Gate::FairSharingReevaluatePreemptionCandidates);
+    if outcome.is_continue() && looks_again && has_own_victim {
+        // The preemptor's share has become smaller, so whoever was passed over may be taken now (rules/04 §5.2).
+        let passed_over = std::mem::take(&mut retry);
+        outcome = search.first_pass(tree, grouped(passed_over), strategies[0], &mut retry);
+    }
     // The second strategy only sees candidates that the first one passed over (rules/04 §5.2).
     if outcome.is_continue() && strategies.len() > 1 {
         outcome = search.second_pass(tree, retry);

@@ -270,7 +270,7 @@ impl Pending {
         if self.inflight == Some(id) {
             self.inflight = None;
         }
-        // Only here: a preemptor that no longer fits anywhere stays the preemptor (rules/05 §5).
+        // Before 0.20 only here: a preemptor that no longer fits anywhere stayed the preemptor (rules/05 §5).
         if self.preemptor.is_some_and(|p| p.id == id) {
             self.preemptor = None;
         }
@@ -282,6 +282,12 @@ impl Pending {
         // Even without a head: this number decides whether a flush is recent (rules/05 §2.2).
         self.pop_cycle += 1;
         self.inflight = None;
+        self.pop_more(places, usage)
+    }
+
+    /// Takes one more out for the same decision: what flushed the queue meanwhile stays recent. The one before is about
+    /// to leave the queue, so it needs no protection from updates.
+    pub(crate) fn pop_more(&mut self, places: &mut Places, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
         let &First { ref key, bucket, .. } = self.head(usage)?;
         let id = key.id;
         self.change(bucket, |bucket| bucket.active.pop());
@@ -305,13 +311,16 @@ impl Pending {
     /// Returns a head to the queue (rules/05 §3). The result lists the workloads of its shape that were parked with it;
     /// `None` if nothing changes for others of its shape.
     pub fn requeue(&mut self, places: &mut Places, item: &Item, returned: &Returned) -> Option<Vec<Parked>> {
-        let &Returned { reason, status_reason, pending_flavors, generation, hashing, any_failure_counts, .. } =
-            returned;
+        let &Returned { reason, status_reason, pending_flavors, generation, hashing, .. } = returned;
         // In StrictFIFO the head comes back to the front without that (rules/05 §5).
         let sticky = self.strategy == QueueingStrategy::BestEffortFIFO;
         if reason.makes_preemptor() && (sticky || returned.strict_queues_note) {
             let old = self.preemptor.replace(Preemptor { id: item.id, generation, sticky });
             self.lose_stickiness(places, old.filter(|old| old.id != item.id));
+        } else if returned.ends_stickiness && self.preemptor.is_some_and(|it| it.id == item.id) {
+            // It no longer waits for victims, so nothing is owed to it (rules/05 §5).
+            let old = self.preemptor.take();
+            self.lose_stickiness(places, old);
         }
         if self.inflight == Some(item.id) {
             self.inflight = None;
@@ -331,7 +340,7 @@ impl Pending {
         self.park(places, item);
         if let Some(shape) = item.shape
             && hashing
-            && (reason.holds_for_shape() || (any_failure_counts && !reason.is_immediate(self.strategy)))
+            && (reason.holds_for_shape() || (returned.any_failure_counts && !reason.is_immediate(self.strategy)))
             && self.strategy == QueueingStrategy::BestEffortFIFO
         {
             return self.park_shape(places, shape, status_reason);

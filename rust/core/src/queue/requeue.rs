@@ -71,4 +71,6 @@ pub struct Returned {
     pub any_failure_counts: bool,
     /// Is it noted as the preemptor of a StrictFIFO queue, too?
     pub strict_queues_note: bool,
+    /// Is it no longer the preemptor, unless it waits for victims?
+    pub ends_stickiness: bool,
 }

@@ -60,7 +60,8 @@ impl Model {
         self.inflight
     }
 
-    fn requeue(&mut self, item: &Item, reason: RequeueReason, pending_flavors: bool, hashing: bool) -> Vec<WorkloadId> {
+    fn requeue(&mut self, item: &Item, returned: &Returned) -> Vec<WorkloadId> {
+        let &Returned { reason, pending_flavors, hashing, ends_stickiness, .. } = returned;
         use RequeueReason::{
             FailedAfterNomination, NamespaceMismatch, NoFit, PendingMigration, PendingPreemption, PreemptionFailed,
             PreemptionNoCandidates,
@@ -71,6 +72,9 @@ impl Model {
                 self.waiting.iter_mut().filter(|it| it.0.id == old).for_each(|it| it.2 = false);
             }
             self.preemptor = Some((item.id, 7));
+        } else if ends_stickiness && self.preemptor.is_some_and(|it| it.0 == item.id) {
+            self.preemptor = None;
+            self.waiting.iter_mut().filter(|it| it.0.id == item.id).for_each(|it| it.2 = false);
         }
         self.inflight = self.inflight.filter(|id| *id != item.id);
         let again = [FailedAfterNomination, PendingPreemption, PendingMigration, PreemptionFailed];
@@ -220,11 +224,12 @@ fn a_queue_behaves_like_a_plain_list() {
                         hashing,
                         any_failure_counts: false,
                         strict_queues_note: true,
+                        ends_stickiness: seed % 2 == 0,
                     };
                     let moved = pending.requeue(&mut places, item, &returned);
                     let moved: BTreeSet<&str> =
                         moved.iter().flatten().flat_map(Parked::keys).map(|key| key.name()).collect();
-                    let expected = model.requeue(item, reason, pending_flavors, hashing);
+                    let expected = model.requeue(item, &returned);
                     let expected: BTreeSet<&str> = expected.iter().map(|id| known[id.0 as usize].key.name()).collect();
                     assert_eq!(moved, expected);
                 }
@@ -251,6 +256,41 @@ fn a_queue_behaves_like_a_plain_list() {
             }
         }
         agrees(&pending, &places, &model, &known);
+    }
+}
+
+/// A preemptor comes back to the heap because its victims are not evicted yet, and then for another reason.
+#[test]
+fn a_preemptor_stays_in_front_only_while_it_waits_for_victims() {
+    use RequeueReason::{FailedAfterNomination, NoFit, PendingPreemption, PreemptionFailed};
+    let first_of_all = |reason: RequeueReason, ends_stickiness: bool| {
+        let (mut dice, mut places, mut pending) = (Dice(0), Places::default(), Pending::default());
+        let of = |id: u32, priority: i64, dice: &mut Dice| Item {
+            shape: None,
+            backoff_expired: true,
+            priority,
+            ..item(dice, id)
+        };
+        let (low, high) = (of(1, 0, &mut dice), of(2, 10, &mut dice));
+        let returned = |reason| Returned { reason, ends_stickiness, ..Returned::default() };
+        pending.push_or_update(&mut places, &low, true);
+        assert_eq!(pending.pop(&mut places, |_| 0.0), Some(low.id));
+        pending.requeue(&mut places, &low, &returned(PendingPreemption));
+        pending.push_or_update(&mut places, &high, true);
+        assert_eq!(pending.pop(&mut places, |_| 0.0), Some(low.id), "it waits for its victims");
+        pending.requeue(&mut places, &low, &returned(reason));
+        assert_eq!(pending.is_preemptor(low.id, 0), !ends_stickiness);
+        assert_eq!(pending.is_inadmissible(&places, low.id), reason == NoFit);
+        pending.begin_flush();
+        pending.unpark_buckets(&mut places, |_| true);
+        let first = pending.pop(&mut places, |_| 0.0).expect("two wait");
+        let (item, other) = if first == low.id { (&low, high.id) } else { (&high, low.id) };
+        pending.requeue(&mut places, item, &returned(FailedAfterNomination));
+        assert!(pending.is_active(&places, other));
+        first.0
+    };
+    for reason in [PreemptionFailed, NoFit, FailedAfterNomination] {
+        assert_eq!([true, false].map(|ends| first_of_all(reason, ends)), [2, 1], "{reason:?}");
     }
 }
 

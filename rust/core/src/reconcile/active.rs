@@ -1,5 +1,6 @@
 //! Whether a workload may run at all: backoffs, deactivation, devices (rules/07 §3, §8, §9).
 
+use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::text::Text;
 use crate::objects::Workload;
@@ -37,7 +38,8 @@ impl Pass<'_> {
         }
         let Devices::Refused(refusal) = devices else {
             let held = find_false(&workload.status.conditions, REQUEUED);
-            if held.is_some_and(|held| held.reason == reasons::INADMISSIBLE) {
+            let unresolved = [reasons::INADMISSIBLE, reasons::DRA_RESOURCES_UNRESOLVED];
+            if held.is_some_and(|held| unresolved.contains(&held.reason.as_str())) {
                 let conditions = &mut workload.status.conditions;
                 conditions.remove(REQUEUED);
                 conditions.remove(QUOTA_RESERVED);
@@ -45,9 +47,14 @@ impl Pass<'_> {
             return false;
         };
         let gates = self.state.config.gates;
-        let reason = reasons::unadmitted(reasons::MISCONFIGURED, reasons::INADMISSIBLE, gates);
+        let (granular, held) = match self.state.config.changes.has(Change::UnresolvedDevicesAreNamed) {
+            true => (reasons::DRA_RESOURCES_UNRESOLVED, reasons::DRA_RESOURCES_UNRESOLVED),
+            false => (reasons::MISCONFIGURED, reasons::INADMISSIBLE),
+        };
+        let reason = reasons::unadmitted(granular, reasons::INADMISSIBLE, gates);
+        let held = reasons::unadmitted(held, reasons::INADMISSIBLE, gates);
         if unset_quota_reservation(workload, reason, Text::copied(&refusal.message), self.now, gates) {
-            set_requeued(workload, false, reasons::INADMISSIBLE, Text::copied(&refusal.requeued_message), self.now);
+            set_requeued(workload, false, held, Text::copied(&refusal.requeued_message), self.now);
         }
         true
     }
@@ -72,7 +79,7 @@ impl Pass<'_> {
             }
             _ => {}
         }
-        requeue_if_due(workload, self.now)
+        requeue_if_due(workload, self.now, self.state.config.changes)
     }
 
     fn deactivate(&mut self, workload: &mut Workload) -> bool {

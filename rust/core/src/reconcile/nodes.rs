@@ -20,6 +20,8 @@ use crate::status::stage::{is_admitted, is_evicted, is_finished};
 use crate::topology::hosts::{assigned_hosts, hosts_of, used_hosts};
 
 const PATIENCE_NS: i64 = 30_000_000_000;
+/// How many failed nodes of a workload are recorded, with the gate for several.
+const MOST_FAILED: usize = 8;
 const WORKLOAD: &str = "kueue.x-k8s.io/workload";
 const TOPOLOGY_GATE: &str = "kueue.x-k8s.io/topology";
 
@@ -35,9 +37,9 @@ pub(crate) fn terminated_by_kueue(at: Time) -> Condition {
     }
 }
 
-/// Are there pods of the namespace's workloads on the node that were never applied as objects? Takes node and
-/// namespace.
-pub(crate) type HasUnseenPods<'a> = &'a dyn Fn(&State, &str, &str) -> bool;
+/// Are there pods on the node that were never applied as objects, and keep it from failing for a workload? Takes the node
+/// and the workload.
+pub(crate) type HasUnseenPods<'a> = &'a dyn Fn(&State, &str, WorkloadId) -> bool;
 
 /// Does a workload's assignment place pods on a node (rules/08 §13.1)?
 pub(crate) fn stands_on(workload: &Workload, node: &str) -> bool {
@@ -58,7 +60,8 @@ impl State {
 
     /// Marks or unmarks a node for its workloads, and sets when to check it again.
     pub(crate) fn look_at_node(&mut self, name: &str, has_unseen_pods: HasUnseenPods<'_>) -> Vec<Event> {
-        let node = self.cluster.node(name).cloned();
+        let by_host = self.config.changes.has(Change::FailuresByHostname);
+        let node = if by_host { self.cluster.node_of_host(name) } else { self.cluster.node(name) }.cloned();
         let pinned = self.cluster.pods_pinned_to(name).iter();
         let pinned = pinned.filter(|pod| owner_of(pod).is_some()).cloned().collect();
         let on_node = self.workloads_on(name).filter(|id| !is_out(&self.workloads.get(*id).workload)).collect();
@@ -171,14 +174,18 @@ impl Look<'_> {
         !is_ready(node) || self.taints(node, id).0
     }
 
-    /// Does any pod of its namespace run there? Kueue means the workload's own pods, but checks this (rules/08 §13.2).
+    /// Does a pod of it run there, or in older releases any of its namespace (rules/08 §13.2)?
     fn has_progressing_pods(&self, id: WorkloadId) -> bool {
-        let namespace = self.state.workloads.get(id).key().namespace();
+        let key = self.state.workloads.get(id).key();
+        let any = !self.state.config.changes.has(Change::OwnPodsProgress);
         let runs = |pod: &Arc<Pod>| {
-            pod.meta.namespace == namespace && !pod.meta.deleting && !matches!(&*pod.phase, "Succeeded" | "Failed")
+            pod.meta.namespace == key.namespace()
+                && (any || owner_of(pod) == Some(key.name()))
+                && !pod.meta.deleting
+                && !matches!(&*pod.phase, "Succeeded" | "Failed")
         };
-        self.state.cluster.pods_on(self.name).iter().any(runs)
-            || (self.has_unseen_pods)(self.state, self.name, namespace)
+        let name = self.node.as_deref().map_or(self.name, |node| &node.meta.name);
+        self.state.cluster.pods_on(name).iter().any(runs) || (self.has_unseen_pods)(self.state, self.name, id)
     }
 
     /// Is there a taint that pods there do not tolerate, or only for a while (rules/08 §13.2)?
@@ -225,8 +232,8 @@ impl Look<'_> {
         found
     }
 
-    /// Records that the node failed; at a second failed node, the workload is evicted (rules/08 §13.3). Returns the
-    /// others.
+    /// Records that the node failed; at a second failed node, or with a gate at a ninth, the workload is evicted (rules/08
+    /// §13.3). Returns the others.
     fn mark(&mut self, ids: &[WorkloadId]) -> Vec<WorkloadId> {
         let (name, now) = (self.name, self.state.now);
         let mut kept = Vec::new();
@@ -236,12 +243,14 @@ impl Look<'_> {
             if is_evicted(workload) {
                 continue;
             }
-            if failed.is_empty() {
+            let takes_more = self.gate(Gate::TASReplaceMultipleFailedNodes) && failed.len() < MOST_FAILED;
+            let is_known = failed.iter().any(|node| node == name);
+            if failed.is_empty() || (takes_more && !is_known) {
                 self.state.change(id, |workload| {
                     workload.status.rare.unhealthy_nodes.push(name.to_owned());
                     true
                 });
-            } else if !failed.iter().any(|node| node == name) {
+            } else if !is_known {
                 let message = messages::several_nodes_failed(failed, name);
                 let key = self.state.workloads.get(id).key().clone();
                 self.state.change(id, |workload| {

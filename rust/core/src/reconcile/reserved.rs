@@ -8,6 +8,7 @@ use crate::objects::variants::is_variant;
 use crate::objects::{CheckState, StopPolicy, Time, Workload};
 use crate::status::checks::describe_checks;
 use crate::status::eviction::set_deactivation_target;
+use crate::status::own_timeouts::with_own_timeouts;
 use crate::status::reservation::unset_quota_reservation;
 use crate::status::stage::{has_quota_reservation, is_active, is_admitted, is_evicted};
 use crate::status::{readiness, reasons};
@@ -29,7 +30,9 @@ impl Pass<'_> {
 
     /// A rejection deactivates, otherwise a retry evicts.
     fn follow_checks(&mut self, workload: &mut Workload) -> bool {
-        if self.has_no_checks(workload) || is_evicted(workload) {
+        // A rejection is final, so it also counts while the workload is being evicted (rules/07 §3).
+        let rejects_evicted = self.state.config.changes.has(Change::RejectionCountsDuringEviction);
+        if self.has_no_checks(workload) || (is_evicted(workload) && !rejects_evicted) {
             return false;
         }
         let describes = self.state.config.changes.has(Change::FailedChecksAreDescribed);
@@ -44,6 +47,9 @@ impl Pass<'_> {
                 self.event("Warning", "AdmissionCheckRejected", event);
             }
             return true;
+        }
+        if is_evicted(workload) {
+            return false;
         }
         let Some(described) = describe_checks(workload, CheckState::Retry) else { return false };
         let message = match describes {
@@ -126,7 +132,9 @@ impl Pass<'_> {
         // Readiness of variants is handled at their parent.
         let is_variant = self.gate(Gate::ConcurrentAdmission) && is_variant(workload);
         let counts = !is_variant && is_active(workload) && !is_evicted(workload);
-        readiness::deadline(workload, config).filter(|_| counts)
+        let may_have_own = counts && self.gate(Gate::WorkloadLevelWaitForPodsReady);
+        let own = if may_have_own { with_own_timeouts(workload, config) } else { None };
+        readiness::deadline(workload, own.as_ref().unwrap_or(config)).filter(|_| counts)
     }
 
     /// Running longer than `maximumExecutionTimeSeconds` deactivates.

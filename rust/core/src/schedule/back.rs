@@ -47,7 +47,9 @@ impl State {
         if let Some(assignment) = &entry.assignment {
             // After the last flavor the scan starts with the first, as it does without progress.
             let (generation, cycle, shape) = (entry.generation, self.cycle, entry.shape);
-            let resume = || Box::new(Resume { tried: assignment.progress(), generation, cycle, shape });
+            let by_pod_set = self.config.changes.has(Change::GroupMembersMayBeApart);
+            let tried = || assignment.progress(by_pod_set);
+            let resume = || Box::new(Resume { tried: tried(), generation, cycle, shape });
             let resume = (keeps_progress && assignment.has_pending_flavors()).then(resume);
             self.workloads.get_mut(entry.workload).resume = resume;
         }
@@ -124,17 +126,15 @@ impl State {
         let item = self.item(workload);
         let hashing = self.gate(Gate::SchedulingEquivalenceHashing);
         let pending = &mut self.queues[queue].pending;
-        let any_failure_counts = !self.config.changes.has(Change::ShapesFailByFit);
-        let status_reason = quota_reserved_reason;
-        let strict_queues_note = self.config.changes.has(Change::StrictQueuesNotePreemptors);
         let returned = Returned {
             reason,
-            status_reason,
+            status_reason: quota_reserved_reason,
             pending_flavors,
             generation,
             hashing,
-            any_failure_counts,
-            strict_queues_note,
+            any_failure_counts: !self.config.changes.has(Change::ShapesFailByFit),
+            ends_stickiness: self.config.changes.has(Change::OtherResultsEndStickiness),
+            strict_queues_note: self.config.changes.has(Change::StrictQueuesNotePreemptors),
         };
         let parked = pending.requeue(&mut self.places, &item, &returned);
         if let Some((shape, parked)) = item.shape.zip(parked) {

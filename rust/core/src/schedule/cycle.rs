@@ -111,6 +111,7 @@ impl State {
     /// Decides on the remaining entries one by one, in the order of the configured algorithm.
     pub(crate) fn process_entries(&mut self, round: &mut Round) -> Progress {
         let gates = self.config.gates;
+        let mut refills = self.refills(round);
         while !round.left.is_empty() {
             let next = if self.config.fair_sharing.is_none() {
                 *round.left.first().expect("not empty")
@@ -118,10 +119,11 @@ impl State {
                 round.tournament.next(&mut self.forest, gates, &round.entries, &round.left)
             };
             round.left.remove(&next);
-            let fitting = self.process(&mut round.entries[next], &mut round.cycle);
+            let fitting = self.process(&mut round.entries[next], refills.has(next), &mut round.cycle);
             if let Fitting::Waits(slice) = fitting {
                 return Progress::Waits { entry: next, slice };
             }
+            self.refill(next, &mut refills, round);
         }
         Progress::Done
     }

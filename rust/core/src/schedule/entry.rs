@@ -174,6 +174,12 @@ impl Entry {
         self.wait_for_preemptions(RequeueReason::PendingPreemption);
     }
 
+    /// It has joined the cycle as it ran, and does not fit by itself.
+    pub(crate) fn wait_for_next_cycle(&mut self) {
+        self.requeue = RequeueReason::FailedAfterNomination;
+        self.reason = reasons::WAITING_FOR_QUOTA;
+    }
+
     /// Steps 7 and 8: other entries block it.
     pub(crate) fn skip(&mut self, message: &'static str) {
         self.status = EntryStatus::Skipped;

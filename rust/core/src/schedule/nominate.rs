@@ -1,5 +1,6 @@
 //! Heads become entries: what blocks them, and which flavors they would use (rules/05 §6.1).
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -9,11 +10,11 @@ use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::sorted::Sorted;
-use crate::objects::Workload;
 use crate::objects::message::{Blocker, Message, Queue};
 use crate::objects::selectors::selects;
 use crate::objects::slices::REPLACEMENT_FOR;
 use crate::objects::variants::{ALLOWED_FLAVORS, allowed_flavors};
+use crate::objects::{PodSet, Workload};
 use crate::pods::devices::Devices;
 use crate::preempt::{Demand, Preemptor, Simulation, World};
 use crate::queue::RequeueReason;
@@ -28,40 +29,63 @@ use crate::state::State;
 use crate::state::records::QueueRecord;
 use crate::status::checks::has_retry_or_rejected_checks;
 use crate::status::{messages, reasons};
+use crate::workloads::Record;
 use crate::workloads::charge::Target;
+
+/// The annotation of a ClusterQueue that names a PreemptionConfig.
+const PREEMPTION_CONFIG: &str = "kueue.x-k8s.io/preemption-config-name";
+
+/// The annotation of pods that limits how many workloads of a kind a domain has.
+const SPREADING: &str = "kueue.x-k8s.io/podset-topology-spreading";
 
 impl State {
     /// Each head on its own, on the usage at the start of the cycle (rules/05 §6.1).
     pub(crate) fn nominate(&mut self, heads: Vec<(QueueId, WorkloadId, Option<u32>)>) -> Round {
-        let mut cycle = Cycle::default();
-        let mut entries = Vec::with_capacity(heads.len());
-        let mut not_nominated = Vec::new();
+        let mut round = Round {
+            entries: Vec::with_capacity(heads.len()),
+            not_nominated: Vec::new(),
+            left: Sorted::default(),
+            tournament: Tournament::default(),
+            cycle: Cycle::default(),
+        };
         // Nearly every head has an event.
-        cycle.decision.events.reserve(heads.len());
-        for (queue, workload, second_pass) in heads {
-            let mut entry = Entry { second_pass, ..self.entry(queue, workload) };
-            match self.obstacle(&entry) {
-                Some(obstacle) => {
-                    entry.refuse(obstacle);
-                    not_nominated.push(entry);
-                }
-                None => match self.undecided(workload) {
-                    Some(undecided) => {
-                        entry.leave_undecided();
-                        cycle.decision.undecided.push(undecided);
-                        not_nominated.push(entry);
-                    }
-                    None => {
-                        cycle.mark(&mut self.forest, entry.tree);
-                        let verdict = self.verdict(&entry, &mut cycle);
-                        let stands = self.net_stands((queue, workload), &verdict.assignment);
-                        entry.nominate(verdict, stands);
-                        entries.push(entry);
-                    }
-                },
-            }
+        round.cycle.decision.events.reserve(heads.len());
+        for head in heads {
+            self.nominate_one(head, true, &mut round);
         }
-        Round { entries, not_nominated, left: Sorted::default(), tournament: Tournament::default(), cycle }
+        round
+    }
+
+    /// One head, or a workload that joins the cycle as it runs: the usage at its start then differs from that now.
+    pub(super) fn nominate_one(
+        &mut self,
+        (queue, workload, second_pass): (QueueId, WorkloadId, Option<u32>),
+        is_head: bool,
+        round: &mut Round,
+    ) {
+        let Round { entries, not_nominated, cycle, .. } = round;
+        let mut entry = Entry { second_pass, ..self.entry(queue, workload) };
+        if let Some(obstacle) = self.obstacle(&entry) {
+            entry.refuse(obstacle);
+            return not_nominated.push(entry);
+        }
+        let mut undecided = self.undecided(workload);
+        if undecided.is_none() {
+            cycle.mark(&mut self.forest, entry.tree);
+            let verdict = if is_head { self.verdict(&entry, cycle) } else { self.verdict_now(&entry) };
+            undecided = self.undecided_by(&entry, &verdict.assignment);
+            let stands = self.net_stands((queue, workload), &verdict.assignment);
+            entry.nominate(verdict, stands);
+        }
+        match undecided {
+            Some(undecided) => {
+                entry.assignment = None;
+                entry.leave_undecided();
+                cycle.decision.undecided.push(undecided);
+                not_nominated.push(entry);
+            }
+            None => entries.push(entry),
+        }
     }
 
     pub(crate) fn entry(&self, queue: QueueId, workload: WorkloadId) -> Entry {
@@ -152,11 +176,47 @@ impl State {
         obstacle(reasons::MISCONFIGURED, record.spec.misfit.clone()?.into())
     }
 
-    /// Published devices are unknown here: a workload that depends on one gets no decision.
+    /// Published devices are unknown here, and so are some ways to place pods: a workload that depends on one gets no
+    /// decision.
     pub fn undecided(&self, workload: WorkloadId) -> Option<Undecided> {
         let record = self.workloads.get(workload);
+        if let Some((field, message)) = self.undecided_place(record) {
+            return Some(Undecided { key: record.key().clone(), field, message });
+        }
         let Some(Devices::Undecided { field, message }) = record.devices.as_deref() else { return None };
         Some(Undecided { key: record.key().clone(), field: field.clone(), message: message.clone() })
+    }
+
+    /// Candidates that a PreemptionConfig adds are unknown here: a workload gets no decision if they may matter, as they
+    /// do where any flavor has been passed over.
+    fn undecided_by(&self, entry: &Entry, assignment: &Assignment) -> Option<Undecided> {
+        if !self.gate(Gate::ConfigurablePreemptions) {
+            return None;
+        }
+        let object = self.queues[entry.queue].settled.as_ref()?;
+        let named = object.meta.annotations.get(PREEMPTION_CONFIG).filter(|_| !assignment.surely_takes_the_first())?;
+        let field = format!("metadata.annotations[{PREEMPTION_CONFIG}]");
+        let queue = &object.meta.name;
+        let message = format!(
+            "ClusterQueue {queue} refers to PreemptionConfig {named}, whose candidates for preemption are not known here"
+        );
+        Some(Undecided { key: self.workloads.get(entry.workload).key().clone(), field, message })
+    }
+
+    /// Why pods get no place here, although Kueue gives them one (rules/08 §17).
+    fn undecided_place(&self, record: &Record) -> Option<(String, String)> {
+        if self.gate(Gate::TASTopologySpreading) {
+            let spreads = |pod_set: &PodSet| pod_set.template.annotations.contains_key(SPREADING);
+            if let Some(at) = record.spec.original.iter().position(spreads) {
+                let field = format!("spec.podSets[{at}].template.metadata.annotations[{SPREADING}]");
+                return Some((field, "kueuecore does not spread pods over domains yet".to_owned()));
+            }
+        }
+        let n_failed = record.workload.status.rare.unhealthy_nodes.len();
+        (n_failed > 1 && self.gate(Gate::TASReplaceMultipleFailedNodes)).then(|| {
+            let message = "kueuecore does not replace several failed nodes of a workload yet".to_owned();
+            ("status.unhealthyNodes".to_owned(), message)
+        })
     }
 
     /// Drops outdated progress, so that the flavor scan starts over (rules/03 §6).
@@ -228,11 +288,17 @@ impl State {
         let slice = slice.map(|workload| Target { workload, queue: entry.queue, reason: "" });
         let record = self.workloads.get(entry.workload);
         let allowed = allowed_flavors(&record.workload);
-        let places = self.places_now(entry.workload);
+        let (mut places, mut totals) = (self.places_now(entry.workload), Cow::Borrowed(&record.totals[..]));
+        if let Some(order) = self.spec_order(entry.workload) {
+            totals = order.iter().map(|&at| record.totals[at].clone()).collect();
+            places = order.iter().filter_map(|&at| places.get(at).cloned()).collect();
+        }
+        let of_one_pod = if plan.is_some() { Vec::new() } else { self.of_one_pod(entry.workload) };
         let candidate = Candidate {
             pod_sets: &record.spec.adjusted,
             places: &places,
-            totals: &record.totals,
+            totals: &totals,
+            of_one_pod: &of_one_pod,
             resume: record.resume.as_deref(),
             allowed_flavors: allowed.as_deref(),
             replaced_slice: replaced.as_deref(),
@@ -290,5 +356,43 @@ impl State {
         };
         placer.iter().for_each(|placer| placer.place_after_search(&mut assignment, &targets));
         (Arc::new(assignment), targets)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::config::Config;
+    use crate::testing::{World, workload};
+
+    /// Whether the heads of a queue with a PreemptionConfig are decided on, the first of which fits at once.
+    fn decided(gate: bool, is_named: bool) -> Vec<bool> {
+        let config = Config::default();
+        let gates = config.gates.with(Gate::ConfigurablePreemptions, gate);
+        let mut world = World::new(Config { gates, ..config });
+        world.change_cluster_queue(|queue| {
+            let named = is_named.then(|| (PREEMPTION_CONFIG.to_owned(), "larger-first".to_owned()));
+            queue.meta.annotations.extend(named);
+        });
+        ["6", "6"]
+            .iter()
+            .enumerate()
+            .map(|(n, cpu)| {
+                world.submit(workload(&format!("w{n}"), cpu));
+                let decision = world.cycle();
+                if let Some(undecided) = decision.undecided.first() {
+                    assert!(undecided.message.contains("larger-first"), "{}", undecided.message);
+                    assert!(decision.pending.is_empty() && decision.admissions.is_empty());
+                }
+                decision.undecided.is_empty()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_a_preemption_config_may_change_is_left_undecided() {
+        assert_eq!(decided(true, true), [true, false]);
+        assert_eq!(decided(true, false), [true, true]);
+        assert_eq!(decided(false, true), [true, true]);
     }
 }

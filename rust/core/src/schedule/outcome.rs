@@ -8,7 +8,7 @@ use crate::base::changes::Change;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::key::Key;
 use crate::base::shared::Shared;
-use crate::objects::conditions::{EVICTED, is_true};
+use crate::objects::conditions::{EVICTED, QUOTA_RESERVED, find_true, is_true};
 use crate::objects::message::{Message, Path, Preemption};
 use crate::objects::priority::{base_priority, effective_priority};
 use crate::objects::{Admission, PodSetAssignment, Time, Workload};
@@ -101,7 +101,10 @@ impl State {
             decision.flavors.extend(assigned.totals.iter().enumerate().flat_map(|it| assigned_flavors(n_before, it)));
         }
         if is_admitted && !has_moved {
-            let message = Message::AdmittedBy { queue: admission.cluster_queue.shared(), wait_ns: 0 };
+            let reserved = find_true(&before.status.conditions, QUOTA_RESERVED).filter(|_| had_quota);
+            let reserved = reserved.filter(|_| self.config.changes.has(Change::AdmittedWaitIsMeasured));
+            let wait_ns = reserved.map_or(0, |condition| now.since(condition.last_transition));
+            let message = Message::AdmittedBy { queue: admission.cluster_queue.shared(), wait_ns };
             decision.events.push(Event { kind: "Normal", reason: "Admitted".into(), key: key.clone(), message });
         }
         let is_changed = !is_same(before.status.admission.as_deref(), admission);
@@ -219,8 +222,10 @@ impl State {
         self.refresh_totals(id);
         if let Some(queue) = self.queue_of(id).filter(|_| !self.is_refused(id)) {
             let item = self.item(id);
+            let ends_stickiness = self.config.changes.has(Change::OtherResultsEndStickiness);
             let pending = &mut self.queues[queue].pending;
-            let returned = Returned { reason: RequeueReason::FailedAfterNomination, ..Returned::default() };
+            let reason = RequeueReason::FailedAfterNomination;
+            let returned = Returned { reason, ends_stickiness, ..Returned::default() };
             pending.requeue(&mut self.places, &item, &returned);
             self.set_queued_in(id, Some(queue));
             self.note_waiting(queue);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::assign::{Assignment, Delay, Mode, NoFitReason, PodSetAssignment, requests_topology};
+use crate::assign::{Assignment, Delay, Mode, NoFitReason, Observing, PodSetAssignment, requests_topology};
 use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
@@ -22,7 +22,7 @@ use crate::status::eviction::owned_by_single_pod;
 use crate::status::stage::has_quota_reservation;
 use crate::topology::capacity::Amounts;
 use crate::topology::filter::PodFacts;
-use crate::topology::placement::{Ask, Assumed, Seen, Terms};
+use crate::topology::placement::{AmountsById, Ask, Assumed, Seen, Terms};
 use crate::topology::rooms::Rooms;
 use crate::topology::sites::Stand;
 use crate::workloads::Record;
@@ -87,7 +87,7 @@ impl<'a> Placer<'a> {
             return None;
         }
         let record = state.workloads.get(workload);
-        let requests = record.spec.adjusted.iter().map(requests_of).collect();
+        let requests = record.spec.adjusted.iter().map(|pod_set| requests_of(pod_set, state.config.changes)).collect();
         Some(Self { state, queue, record, slice, seen, requests })
     }
 
@@ -105,9 +105,9 @@ impl<'a> Placer<'a> {
             return;
         }
         let wanted = self.wanted(assignment);
-        let observes = self.state.gate(Gate::UnadmittedWorkloadsObservability);
+        let observing = Observing::new(&self.state.config);
         if assignment.mode() == Mode::Fit {
-            let found = self.find(&wanted, false, &[]);
+            let found = self.find(&wanted, false, self.replaced().as_slice());
             match &found.failure {
                 Some(failure) => {
                     assignment.object(failure.pod_set, &failure.reason);
@@ -119,7 +119,7 @@ impl<'a> Placer<'a> {
         if assignment.mode() == Mode::Preempt && self.unhealthy().is_none() {
             match self.find(&wanted, true, &[]).failure {
                 Some(failure) => {
-                    if observes {
+                    if observing.is_on {
                         let reason = NoFitReason::TopologyPlacementFailed;
                         assignment.mark_attempt(failure.pod_set, failure.flavor, reason);
                     }
@@ -128,7 +128,15 @@ impl<'a> Placer<'a> {
                 None => wanted.iter().for_each(|it| assignment.lower(it.pod_set, Mode::Preempt)),
             }
         }
-        assignment.settle_reason(&self.state.queues[self.queue].rules, observes);
+        assignment.settle_reason(&self.state.queues[self.queue].rules, observing);
+    }
+
+    /// The slice that it replaces, if that counts as gone while it is placed (rules/08 §14).
+    fn replaced(&self) -> Option<Target> {
+        let is_on = self.state.gate(Gate::ElasticJobsViaWorkloadSlicesWithTAS)
+            && self.state.config.changes.has(Change::ReplacedSliceLeavesNodes);
+        let slice = self.slice.filter(|_| is_on)?;
+        Some(Target { workload: slice, queue: self.queue, reason: "" })
     }
 
     /// After the search for targets: reserves the places that it will have, or would have on empty nodes (rules/08
@@ -301,8 +309,8 @@ impl<'a> Placer<'a> {
     }
 
     /// What workloads that count as gone give back to the leaves of a flavor.
-    fn given_back(&self, flavor: FlavorId, gone: &[Target]) -> Assumed {
-        let mut given_back = Assumed::default();
+    fn given_back(&self, flavor: FlavorId, gone: &[Target]) -> AmountsById {
+        let mut given_back = AmountsById::default();
         for (stand, id, n) in gone.iter().flat_map(|target| self.domains_of(flavor, target)) {
             let amounts = given_back.entry(id).or_default();
             for (resource, value) in &*stand.per_pod {
@@ -313,13 +321,20 @@ impl<'a> Placer<'a> {
         given_back
     }
 
-    /// The leaves of a flavor on which a workload is placed, and its number of pods there; none if its ClusterQueue has
-    /// lost the flavor since (rules/08 §4.5).
+    /// The domains of a flavor in which a workload is placed, and its number of pods there; none if its ClusterQueue has
+    /// lost the flavor of its pods since (rules/08 §4.5).
     fn domains_of(&self, flavor: FlavorId, of: &Target) -> impl Iterator<Item = (&'a Stand, Arc<str>, i64)> + use<'a> {
-        let charge = self.state.workloads.get(of.workload).charge.as_deref();
-        let charge = charge.filter(|_| self.state.queues[of.queue].rules.has_flavor(flavor));
-        let stands = charge.map(|charge| &*charge.stands);
-        let stands = stands.into_iter().flatten().filter(move |stand| stand.flavors.contains(&flavor));
+        let state = self.state;
+        let charge = state.workloads.get(of.workload).charge.as_deref();
+        let (rules, pools) = (&state.queues[of.queue].rules, state.pools_trials());
+        let is_seen = move |own: FlavorId| {
+            rules.has_flavor(own) && (own == flavor || (pools && state.sites.share_hosts(own, flavor)))
+        };
+        let stands = charge.into_iter().flat_map(|charge| &*charge.stands);
+        let stands = stands.flat_map(move |stand| {
+            let seen = stand.flavors.iter().filter(move |own| is_seen(**own));
+            seen.map(move |_| stand)
+        });
         stands.flat_map(|stand| stand.domains().map(move |(id, n)| (stand, id, n)))
     }
 
@@ -415,7 +430,8 @@ impl State {
             }
             let place = now.map_or_else(|| place.clone(), |now| without(place, now).into());
             if !place.domains.is_empty() {
-                let per_pod = if by_pods { requests_of(pod_set) } else { self.share_of_pod(it, &known) };
+                let per_pod =
+                    if by_pods { requests_of(pod_set, self.config.changes) } else { self.share_of_pod(it, &known) };
                 let per_pod = Arc::new(with_pod(&per_pod));
                 // Before, each resource charged its flavor once more.
                 stands.extend(flavors.drain(..).map(|flavor| Stand {

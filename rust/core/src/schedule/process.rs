@@ -20,8 +20,8 @@ use crate::status::messages;
 use crate::workloads::charge::Target;
 
 impl State {
-    /// Decides on one entry (rules/05 §6.4).
-    pub(crate) fn process(&mut self, entry: &mut Entry, cycle: &mut Cycle) -> Fitting {
+    /// Decides on one entry (rules/05 §6.4). `joined_later`: it is no head, but has joined the cycle since.
+    pub(crate) fn process(&mut self, entry: &mut Entry, joined_later: bool, cycle: &mut Cycle) -> Fitting {
         if self.stands_back(entry) {
             return Fitting::Decided;
         }
@@ -50,7 +50,7 @@ impl State {
             cycle.evictions.push(Eviction { workload, unwritten, is_victim });
             return Fitting::Decided;
         }
-        if self.is_decided_by(mode, entry, cycle) {
+        if self.is_decided_by(mode, entry, joined_later, cycle) {
             return Fitting::Decided;
         }
         if cycle.victims.overlap_with(entry) {
@@ -80,7 +80,7 @@ impl State {
 
     /// Decides on an entry by its mode alone: it does not fit, or has to wait for others (rules/05 §6.4 steps 3
     /// to 6).
-    fn is_decided_by(&mut self, mode: Mode, entry: &mut Entry, cycle: &mut Cycle) -> bool {
+    fn is_decided_by(&mut self, mode: Mode, entry: &mut Entry, joined_later: bool, cycle: &mut Cycle) -> bool {
         match mode {
             Mode::NoFit => {
                 let reason = entry.assignment.as_ref().expect("nominated entries have an assignment").no_fit_reason;
@@ -90,11 +90,13 @@ impl State {
                 entry.find_no_targets();
                 // Without that, others would take the quota cycle by cycle, and the entry would starve (rules/05 §6.4
                 // step 4).
-                if !self.can_always_reclaim(entry) {
+                if !joined_later && !self.can_always_reclaim(entry) {
                     let reserved = self.resources_to_reserve(entry);
                     self.try_usage(entry, &reserved, cycle);
                 }
             }
+            // What is missing may just have been given away, so nobody is preempted for it (rules/05 §6.4).
+            Mode::Preempt | Mode::DeferredFit if joined_later => entry.wait_for_next_cycle(),
             Mode::Preempt if self.is_preemption_gated(entry) => {
                 entry.stop_at_gate();
             }
@@ -188,10 +190,11 @@ impl State {
         if self.sites.is_empty() {
             return;
         }
+        let pools = self.pools_trials();
         for workload in workloads {
             if let Some(charge) = &self.workloads.get(workload).charge {
                 let rules = &self.queues[charge.queue].rules;
-                self.sites.try_without(&charge.stands, |flavor| rules.has_flavor(flavor));
+                self.sites.try_without(&charge.stands, pools, |flavor| rules.has_flavor(flavor));
             }
         }
     }
@@ -269,6 +272,9 @@ impl State {
         let tree = self.forest.tree_mut(entry.tree);
         tree.add_all(entry.row, usage);
         cycle.victims.note_usage(entry.tree, tree, entry.row, usage);
-        self.sites.try_with(&entry.stands);
+        if !entry.stands.is_empty() {
+            let pools = self.pools_trials();
+            self.sites.try_with(&entry.stands, pools);
+        }
     }
 }

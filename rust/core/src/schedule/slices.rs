@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::assign::ReplacedPodSet;
+use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::objects::message::Message;
@@ -36,8 +37,15 @@ impl State {
     /// The totals of a slice, by pod set.
     pub(crate) fn pod_sets_of_slice(&self, slice: WorkloadId) -> Vec<ReplacedPodSet> {
         let record = self.workloads.get(slice);
-        let sets = record.spec.adjusted.iter().zip(record.totals.iter());
-        sets.map(|(pod_set, totals)| ReplacedPodSet { name: pod_set.name.clone(), totals: totals.clone() }).collect()
+        let admission = record.workload.status.admission.as_ref();
+        let admission = admission.filter(|_| self.config.changes.has(Change::GroupMembersMayBeApart));
+        let names: Vec<&String> = match admission {
+            // In the order of its totals, which is that of groups.
+            Some(admission) => admission.pod_set_assignments.iter().map(|it| &it.name).collect(),
+            None => record.spec.adjusted.iter().map(|it| &it.name).collect(),
+        };
+        let sets = names.into_iter().zip(record.totals.iter());
+        sets.map(|(name, totals)| ReplacedPodSet { name: name.clone(), totals: totals.clone() }).collect()
     }
 
     /// Removes the slice that a workload replaces from its targets: it ends instead of being preempted.

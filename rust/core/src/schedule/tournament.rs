@@ -86,6 +86,18 @@ impl Tournament {
     }
 }
 
+impl Tournament {
+    /// Another entry takes part from now on, whose ClusterQueue has none that is left.
+    pub(super) fn join(&mut self, entry: &Entry, index: usize) {
+        // Without a contest, whoever is left is found when the first one is needed.
+        if let Some(contest) = self.contests.get_mut(&entry.tree) {
+            contest.left.insert(entry.node, index);
+            contest.contenders.clear();
+            contest.taken_from = None;
+        }
+    }
+}
+
 impl Contest {
     /// Computes what is missing.
     fn settle(&mut self, forest: &mut Forest, gates: Gates, entries: &[Entry], tree: TreeId) {

@@ -39,6 +39,13 @@ impl State {
         verdict
     }
 
+    /// The verdict on a workload that joins a cycle, on the usage so far: victims still use their quota.
+    pub(super) fn verdict_now(&mut self, entry: &Entry) -> Verdict {
+        self.drop_outdated_progress(entry);
+        let plan = self.plan(entry.queue, entry.workload);
+        self.evaluate(entry, plan.as_ref(), &mut Cycle::default())
+    }
+
     fn evaluate(&mut self, entry: &Entry, plan: Option<&Arc<Plan>>, cycle: &mut Cycle) -> Verdict {
         let (assignment, targets) = self.find_assignment(entry, plan, None, &mut cycle.victims);
         let pod_sets = &self.workloads.get(entry.workload).spec.original;

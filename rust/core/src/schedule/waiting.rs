@@ -201,7 +201,7 @@ mod tests {
 
     fn become_ready(world: &mut World, name: &str) {
         let now = world.now;
-        world.change(name, |workload| assert!(note_readiness(workload, true, now)));
+        world.change(name, |workload| assert!(note_readiness(workload, true, None, now)));
     }
 
     #[test]

@@ -5,6 +5,8 @@ mod workload;
 
 use std::sync::Arc;
 
+use std::collections::BTreeSet;
+
 use crate::base::changes::Change;
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{
@@ -15,6 +17,7 @@ use crate::state::State;
 use crate::state::records::StaleDefaults;
 use crate::status::admissible::is_admissible;
 use crate::status::stage::Stage;
+use crate::workloads::Record;
 
 impl State {
     // Namespaces, flavors, checks: what ClusterQueues depend on.
@@ -181,19 +184,39 @@ impl State {
         let namespace = range.meta.namespace.clone();
         let ranges = self.limit_ranges.entry(namespace.clone()).or_default();
         if ranges.get(&range.meta.name) != Some(&range) {
+            let is_retried = match ranges.get(&range.meta.name) {
+                Some(old) => !old.constraints().eq(range.constraints()),
+                None => range.constrains(),
+            };
             ranges.insert(range.meta.name.clone(), range);
+            self.retry_pending_in(&namespace, is_retried);
             self.note_limits(namespace);
         }
     }
 
     /// Removes a LimitRange.
     pub(crate) fn remove_limit_range(&mut self, namespace: &str, name: &str) -> bool {
-        let found = self.limit_ranges.get_mut(namespace).is_some_and(|ranges| ranges.remove(name).is_some());
-        if found {
+        let old = self.limit_ranges.get_mut(namespace).and_then(|ranges| ranges.remove(name));
+        if let Some(old) = &old {
+            self.retry_pending_in(namespace, old.constrains());
             self.note_limits(namespace.to_owned());
         }
         self.adjust_pending();
-        found
+        old.is_some()
+    }
+
+    /// Retries what waits in the queues of a namespace: other constraints may let a rejected workload in (rules/05
+    /// §3.1).
+    fn retry_pending_in(&mut self, namespace: &str, is_wanted: bool) {
+        if !is_wanted || !self.config.changes.has(Change::LimitRangeEditsRetryWorkloads) {
+            return;
+        }
+        let is_pending = |record: &Record| {
+            record.workload.meta.key.namespace() == namespace && Stage::of(&record.workload) == Stage::Pending
+        };
+        let pending = self.workloads.iter().filter(|(_, record)| is_pending(record));
+        let queues: BTreeSet<QueueId> = pending.filter_map(|(id, _)| self.queue_of(id)).collect();
+        queues.into_iter().for_each(|queue| self.request_flush(queue));
     }
 
     fn note_limits(&mut self, namespace: String) {

@@ -259,11 +259,14 @@ impl State {
         let flavor = |name: &str| self.names.flavors.find(name).and_then(|id| self.flavors[id].as_deref());
         let check = |name: &str| self.checks.get(name);
         let has_topology = |name: &str| self.levels(name).is_some();
-        let lookup = Lookup { flavor: &flavor, check: &check, has_topology: &has_topology };
+        let is_cyclic = self.forest.has_cycle(node);
+        let cohort = record.object.as_deref().map(|object| object.cohort_name.as_str());
+        let cyclic_cohort = cohort.filter(|_| is_cyclic && self.config.changes.has(Change::CohortCycleIsShown));
+        let lookup = Lookup { flavor: &flavor, check: &check, has_topology: &has_topology, cyclic_cohort };
         let activeness = activeness::activeness(object, record.terminating, &lookup, self.config.gates);
         let was_active = record.is_active();
         let is_active = activeness.is_active();
-        let in_snapshot = is_active && !self.forest.has_cycle(node);
+        let in_snapshot = is_active && !is_cyclic;
         self.forest.set_active(node, in_snapshot);
         let old = self.queues[id].activeness.replace(activeness);
         if old != self.queues[id].activeness {

@@ -1,6 +1,6 @@
 //! Nodes and pods: the capacity for topology-aware scheduling (rules/08 §4).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::objects::{Node, Pod};
@@ -14,6 +14,8 @@ pub struct Cluster {
     nodes: Arc<BTreeMap<String, Arc<Node>>>,
     /// By namespace and name.
     pods: Arc<BTreeMap<String, BTreeMap<String, Arc<Pod>>>>,
+    /// By hostname, the nodes whose name is another one.
+    renamed: Arc<BTreeMap<String, BTreeSet<String>>>,
     /// The pods that are bound to a node.
     bound: ByNode,
     /// The pods whose node selector names a host, bound or not.
@@ -59,6 +61,28 @@ impl Cluster {
     /// The node with this name.
     pub fn node(&self, name: &str) -> Option<&Arc<Node>> {
         self.nodes.get(name)
+    }
+
+    /// The node with this hostname, the first by name. Kueue leaves open which of several.
+    pub fn node_of_host(&self, host: &str) -> Option<&Arc<Node>> {
+        let same = self.node(host).filter(|node| hostname(node) == Some(host));
+        let renamed = self.renamed.get(host).and_then(BTreeSet::first).and_then(|name| self.node(name));
+        same.into_iter().chain(renamed).min_by_key(|node| &node.meta.name)
+    }
+
+    /// Indexes a node by its hostname, or takes it out.
+    fn file_node(&mut self, node: &Node, adds: bool) {
+        let Some(host) = hostname(node).filter(|host| *host != node.meta.name) else { return };
+        let renamed = Arc::make_mut(&mut self.renamed);
+        let names = renamed.entry(host.to_owned()).or_default();
+        if adds {
+            names.insert(node.meta.name.clone());
+        } else {
+            names.remove(&node.meta.name);
+            if names.is_empty() {
+                renamed.remove(host);
+            }
+        }
     }
 
     /// All nodes, in the order of their names.
@@ -117,6 +141,9 @@ impl Stored for Cluster {
         let mut cluster = Self::default();
         let nodes = from.list(Node::read_from)?.into_iter().map(|node| (node.meta.name.clone(), Arc::new(node)));
         cluster.nodes = Arc::new(nodes.collect());
+        for node in Arc::clone(&cluster.nodes).values() {
+            cluster.file_node(node, true);
+        }
         for pod in from.list(Pod::read_from)? {
             let pod = Arc::new(pod);
             let of_namespace = Arc::make_mut(&mut cluster.pods).entry(pod.meta.namespace.clone()).or_default();
@@ -129,6 +156,11 @@ impl Stored for Cluster {
     }
 }
 
+/// The hostname by which assignments name a node.
+pub fn hostname(node: &Node) -> Option<&str> {
+    node.meta.labels.get(HOSTNAME).map(String::as_str)
+}
+
 fn key(pod: &Pod) -> (&str, &str) {
     (&pod.meta.namespace, &pod.meta.name)
 }
@@ -139,6 +171,8 @@ impl State {
         let name = node.meta.name.clone();
         let old = self.cluster.node(&name).cloned();
         if old.as_deref() != Some(&node) {
+            old.iter().for_each(|old| self.cluster.file_node(old, false));
+            self.cluster.file_node(&node, true);
             Arc::make_mut(&mut self.cluster.nodes).insert(name.clone(), Arc::new(node));
             self.cluster.n_changes += 1;
             self.node_changed(&name, old.clone());
@@ -150,6 +184,7 @@ impl State {
     pub(crate) fn remove_node(&mut self, name: &str) -> Option<Arc<Node>> {
         self.cluster.node(name)?;
         let old = Arc::make_mut(&mut self.cluster.nodes).remove(name);
+        old.iter().for_each(|old| self.cluster.file_node(old, false));
         self.cluster.n_changes += 1;
         self.node_changed(name, old.clone());
         old

@@ -17,6 +17,7 @@ impl State {
             classes: &self.device_classes,
             resources: &self.config.resources,
             gates: self.config.gates,
+            changes: self.config.changes,
         };
         rules.resolve(&record.spec.original, &record.spec.adjusted).map(Arc::new)
     }

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::objects::{ConditionStatus, Node, Pod, Taint, Time};
 use crate::snapshot::stored;
 use crate::state::State;
+use crate::state::cluster::hostname;
 use crate::state::sites::is_placed_by_kueue;
 use crate::topology::tree::HOSTNAME;
 
@@ -104,8 +106,11 @@ impl State {
             return;
         }
         let has_left = new.is_none() || pod.meta.deleting || matches!(&*pod.phase, "Succeeded" | "Failed");
+        let by_host = self.config.changes.has(Change::FailuresByHostname);
         let node = if pod.node_name.is_empty() {
             pod.spec.node_selector.get(HOSTNAME)
+        } else if by_host {
+            pod.spec.node_selector.get(HOSTNAME).filter(|_| has_left)
         } else {
             Some(&pod.node_name).filter(|_| has_left)
         };
@@ -114,8 +119,22 @@ impl State {
         }
     }
 
+    /// The name by which failures know a node; `None`: they do not.
+    pub(crate) fn watched_name<'a>(&self, node: &'a Node) -> Option<&'a str> {
+        if self.config.changes.has(Change::FailuresByHostname) { hostname(node) } else { Some(&node.meta.name) }
+    }
+
     /// A node was created, changed or removed: it is checked if that may affect its workloads.
-    pub(super) fn watch_node(&mut self, name: &str, old: Option<&Node>, new: Option<&Node>) {
+    pub(super) fn watch_node(&mut self, old: Option<&Node>, new: Option<&Node>) {
+        let names = [old, new].map(|node| node.and_then(|node| self.watched_name(node)));
+        let Some(name) = names[1].or(names[0]) else { return };
+        if let Some(before) = names[0].filter(|before| *before != name) {
+            // It has another hostname now.
+            self.node_watch.bad_since.remove(before);
+            if self.gate(Gate::TASFailedNodeReplacement) {
+                self.node_watch.touch(before);
+            }
+        }
         if new.is_none_or(is_well) {
             self.node_watch.bad_since.remove(name);
             self.node_watch.later.remove(name);

@@ -97,10 +97,15 @@ impl State {
                 (resource, Room { allocatable, outside: allocatable.wrapping_sub(free), used })
             })
         };
+        let used_in = |named: Row| {
+            let of_bound = tree.bounds().into_iter().flat_map(move |bounds| bounds.amounts(named));
+            of_bound.map(|(resource, _, used)| (resource, Room { used, ..Room::default() }))
+        };
         let domain = |level: usize, row: Row| {
             let leaves: Range<Row> = tree.below(level, row, tree.lowest());
             let mut resources: BTreeMap<String, Room> = BTreeMap::new();
-            for (resource, room) in leaves.clone().flat_map(room_of) {
+            let named = tree.below(level, row, tree.named_level());
+            for (resource, room) in leaves.clone().flat_map(room_of).chain(named.flat_map(used_in)) {
                 match resources.get_mut(resource) {
                     Some(sum) => sum.add(room),
                     None => _ = resources.insert(resource.to_owned(), room),
@@ -115,7 +120,7 @@ impl State {
                 resources,
             }
         };
-        let levels = (0..tree.n_levels()).flat_map(|level| (0..tree.n_domains(level)).map(move |row| (level, row)));
+        let levels = (0..tree.keys.len()).flat_map(|level| (0..tree.n_domains(level)).map(move |row| (level, row)));
         levels.map(|(level, row)| domain(level, row)).collect()
     }
 
@@ -123,9 +128,7 @@ impl State {
     fn offers_of(&self, site: &Site) -> Vec<(Amounts, usize)> {
         let mut offers = vec![(Amounts::new(), 0); site.tree.n_leaves()];
         for node in self.cluster.nodes().filter(|node| self.is_of(node, &site.flavor, &site.tree.keys)) {
-            let values_of = site.tree.assigned_keys().iter().map(|key| node.meta.labels[key].as_str().into());
-            let leaf =
-                site.tree.find_leaf(&values_of.collect::<Vec<_>>()).expect("the tree has all nodes of its flavor");
+            let leaf = site.tree.leaf_of(node).expect("the tree has all nodes of its flavor");
             let (offered, n_nodes) = &mut offers[leaf];
             *n_nodes += 1;
             for (resource, value) in values(&node.allocatable) {
@@ -156,8 +159,8 @@ impl State {
                 let flavor = site.map(|site| &site.flavor.meta.name).or_else(|| assigned.flavors.values().next());
                 let domains = place.domains.iter().map(|domain| {
                     let tree = site.map(|site| &site.tree);
-                    let leaf = tree.and_then(|tree| Some((tree, tree.find_leaf(&domain.values)?)));
-                    let path = leaf.map(|(tree, leaf)| tree.path(tree.lowest(), leaf));
+                    let row = tree.and_then(|tree| Some((tree, tree.find(&domain.values)?)));
+                    let path = row.map(|(tree, row)| tree.path(tree.named_level(), row));
                     PlacedPods {
                         values: domain.values.iter().map(|value| value.to_string()).collect(),
                         path: path.map(|path| path.into_iter().map(str::to_owned).collect()),

@@ -10,6 +10,7 @@ use crate::base::gates::Gate;
 use crate::base::ids::{FlavorId, WorkloadId};
 use crate::objects::resource_names::resource_value;
 use crate::objects::{Node, Pod, PodSet, PodSetAssignment, ResourceFlavor, TopologyAssignment, Workload};
+use crate::pods::totals::effective_count;
 use crate::pods::{pod_requests, values};
 use crate::state::State;
 use crate::status::stage::{has_quota_reservation, is_admitted};
@@ -36,7 +37,8 @@ impl State {
                 let Some(levels) = self.levels(&flavor.topology_name) else { continue };
                 let nodes = self.cluster.nodes().filter(|node| self.is_of(node, flavor, levels));
                 let offer = |node| Offer { node, taken: self.sites.taken.get(&Arc::as_ref(node).meta.name) };
-                let tree = Tree::new(levels, nodes.map(offer), self.config.changes);
+                let to_nodes = self.gate(Gate::TASNodeFeasibilityForAllLevels);
+                let tree = Tree::new(levels, nodes.map(offer), self.config.changes, to_nodes);
                 sites.insert(id, Site { flavor: Arc::clone(flavor), tree });
             }
         }
@@ -72,6 +74,11 @@ impl State {
         self.gate(Gate::TASHandleOverlappingFlavors)
     }
 
+    /// Do flavors that share hosts see what a cycle tries on the nodes of one of them?
+    pub(crate) fn pools_trials(&self) -> bool {
+        self.pools_hosts() && self.config.changes.has(Change::CycleUsageReachesAllFlavors)
+    }
+
     /// Something that the trees depend on has changed.
     pub(crate) fn note_sites_changed(&mut self) {
         self.sites.is_stale = true;
@@ -100,7 +107,10 @@ impl State {
         }
         let State { workloads, names, config, .. } = self;
         let by_pods = config.changes.has(Change::NodeUsageIsThatOfPods);
+        let done_leave =
+            config.gates.enabled(Gate::ReclaimablePods) && config.changes.has(Change::DonePodSetsLeaveNodes);
         let record = workloads.get(id);
+        let status = &record.workload.status;
         let Some(admission) =
             record.workload.status.admission.as_ref().filter(|it| it.pod_set_assignments.are_placed())
         else {
@@ -110,8 +120,13 @@ impl State {
         for assigned in admission.pod_set_assignments.iter() {
             let Some(place) = &assigned.topology_assignment else { continue };
             let pod_set = record.spec.adjusted.iter().find(|pod_set| pod_set.name == assigned.name);
+            let n_left = || effective_count(&record.spec.adjusted, status, &assigned.name, true);
+            if done_leave && pod_set.is_some() && n_left() == 0 {
+                continue;
+            }
             let pod_set = pod_set.filter(|_| by_pods);
-            let per_pod = pod_set.map_or_else(|| share_of_pod(assigned), |pod_set| with_pod(&requests_of(pod_set)));
+            let per_pod = pod_set
+                .map_or_else(|| share_of_pod(assigned), |pod_set| with_pod(&requests_of(pod_set, config.changes)));
             let mut flavors: SmallVec<[FlavorId; 1]> =
                 assigned.flavors.values().map(|name| names.flavors.intern(name)).collect();
             flavors.sort_unstable();
@@ -127,7 +142,7 @@ impl State {
         let changes = self.config.changes;
         let takes = |pod: Option<&Pod>| {
             let pod = pod.filter(|pod| takes_room(pod, changes))?;
-            Some((pod.node_name.clone(), with_pod(&values(&pod_requests(&pod.spec)))))
+            Some((pod.node_name.clone(), with_pod(&values(&pod_requests(&pod.spec, changes)))))
         };
         let (before, now) = (takes(old), takes(new));
         if before == now {
@@ -162,10 +177,8 @@ impl State {
         let flavors: SmallVec<[FlavorId; 4]> = self.sites.by_flavor.iter().filter(has).map(|it| *it.0).collect();
         for flavor in flavors {
             let tree = &mut self.sites.by_flavor.get_mut(&flavor).expect("it has the node").tree;
-            let values: Vec<Arc<str>> =
-                tree.assigned_keys().iter().map(|key| node.meta.labels[key].as_str().into()).collect();
-            let leaf = tree.find_leaf(&values).expect("the tree has all nodes of its flavor");
-            if !tree.capacity.take_outside(leaf, amounts, n_pods) {
+            let leaf = tree.leaf_of(node).expect("the tree has all nodes of its flavor");
+            if !tree.take_outside(leaf, amounts, n_pods) {
                 // The tree has no column for a resource that no node offers.
                 self.sites.is_stale = true;
             }
@@ -194,8 +207,8 @@ pub(crate) fn takes_room(pod: &Pod, changes: Changes) -> bool {
 }
 
 /// Requests of one pod of a pod set, by its template.
-pub fn requests_of(pod_set: &PodSet) -> Amounts {
-    values(&pod_requests(&pod_set.template.spec))
+pub fn requests_of(pod_set: &PodSet, changes: Changes) -> Amounts {
+    values(&pod_requests(&pod_set.template.spec, changes))
 }
 
 /// The same, including the pod itself.

@@ -1,5 +1,6 @@
 //! What topology-aware scheduling recomputes when its inputs change (rules/08 §1, §4, §11.11).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::base::changes::Change;
@@ -17,26 +18,39 @@ impl State {
             return;
         }
         let new = self.cluster.node(name).cloned();
-        self.watch_node(name, old.as_deref(), new.as_deref());
+        self.watch_node(old.as_deref(), new.as_deref());
         self.node_changes.note(name, old.as_deref(), new.as_deref());
-        let both = || old.iter().chain(&new);
-        let is_of_flavor = |node: &Arc<Node>| {
-            let flavors = self.flavors.iter().flatten();
-            flavors.filter(|flavor| !flavor.topology_name.is_empty()).any(|flavor| {
-                self.levels(&flavor.topology_name)
-                    .is_some_and(|levels| belongs(node, &flavor.node_labels, levels, true))
-            })
-        };
         let is_relevant = match (&old, &new) {
             (Some(old), Some(new)) => differ(old, new),
             _ => true,
         };
-        if !is_relevant || !both().any(is_of_flavor) {
+        if !is_relevant {
+            return;
+        }
+        let flavors: BTreeSet<String> = old.iter().chain(&new).flat_map(|node| self.flavors_of(node)).collect();
+        if flavors.is_empty() {
             return;
         }
         self.note_sites_changed();
-        let active: Vec<QueueId> = self.queues.ids().filter(|id| self.queues[*id].is_active()).collect();
-        active.into_iter().for_each(|queue| self.request_flush(queue));
+        self.retry_for(flavors);
+    }
+
+    /// The flavors with a topology to which a node belongs by its labels.
+    fn flavors_of(&self, node: &Node) -> Vec<String> {
+        let is_of = |flavor: &&Arc<ResourceFlavor>| {
+            self.levels(&flavor.topology_name).is_some_and(|levels| belongs(node, &flavor.node_labels, levels, true))
+        };
+        self.flavors.iter().flatten().filter(is_of).map(|flavor| flavor.meta.name.clone()).collect()
+    }
+
+    /// Retries the parked workloads that nodes or a change of these flavors may let in (rules/08 §11.11).
+    fn retry_for(&mut self, flavors: BTreeSet<String>) {
+        let queues: Vec<QueueId> = if self.config.changes.has(Change::NodeChangesRetryTheirQueues) {
+            flavors.iter().flat_map(|flavor| self.queues_using_flavor(flavor)).collect()
+        } else {
+            self.queues.ids().filter(|id| self.queues[*id].is_active()).collect()
+        };
+        queues.into_iter().for_each(|queue| self.request_flush(queue));
     }
 
     /// A pod was created, changed or removed; `old` is its last state. If it frees capacity, parked workloads are
@@ -47,17 +61,7 @@ impl State {
         let freed = self.change_taken(old.as_deref(), new.as_deref());
         let freed = freed.filter(|_| self.config.changes.has(Change::FreedNodesRetryWorkloads));
         let Some(node) = freed.and_then(|node| self.cluster.node(&node).cloned()) else { return };
-        let flavors: Vec<String> = self
-            .flavors
-            .iter()
-            .flatten()
-            .filter(|flavor| {
-                self.levels(&flavor.topology_name)
-                    .is_some_and(|levels| belongs(&node, &flavor.node_labels, levels, true))
-            })
-            .map(|flavor| flavor.meta.name.clone())
-            .collect();
-        for flavor in flavors {
+        for flavor in self.flavors_of(&node) {
             self.queues_using_flavor(&flavor).into_iter().for_each(|queue| self.request_flush(queue));
         }
     }
@@ -101,8 +105,7 @@ impl State {
             old.topology_name == new.topology_name && (is_unedited || !edits_count)
         };
         if !old.as_ref().is_some_and(is_same) {
-            let active: Vec<QueueId> = self.queues.ids().filter(|id| self.queues[*id].is_active()).collect();
-            active.into_iter().for_each(|queue| self.request_flush(queue));
+            self.retry_for([new.meta.name.clone()].into());
         }
     }
 }

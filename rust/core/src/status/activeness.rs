@@ -36,7 +36,7 @@ impl QueueStatus {
 }
 
 /// The reasons of the condition Active.
-pub(crate) const REASONS: [&str; 11] = [
+pub(crate) const REASONS: [&str; 12] = [
     "NotFound",
     "Terminating",
     "Ready",
@@ -48,6 +48,7 @@ pub(crate) const REASONS: [&str; 11] = [
     "MultiKueueAdmissionCheckAppliedPerFlavor",
     "MultiKueueWithProvisioningRequest",
     "TopologyNotFound",
+    "CohortCycleDetected",
 ];
 
 /// Status, and reason and message of condition Active.
@@ -83,6 +84,8 @@ pub struct Lookup<'a> {
     pub check: &'a dyn Fn(&str) -> Option<&'a AdmissionCheck>,
     /// Does this Topology exist?
     pub has_topology: &'a dyn Fn(&str) -> bool,
+    /// The cohort of the ClusterQueue, if a cycle of cohorts above it counts.
+    pub cyclic_cohort: Option<&'a str>,
 }
 
 /// May this ClusterQueue admit, and if not, why? The message lists every cause; the first one is the reason.
@@ -95,8 +98,9 @@ pub fn activeness(cluster_queue: &ClusterQueue, terminating: bool, lookup: &Look
     let checks = CheckFindings::of(cluster_queue, lookup);
     let missing_topologies = missing_topologies(cluster_queue, lookup, gates);
     let mut causes = basic_causes(cluster_queue, lookup, &checks);
+    let cycle = lookup.cyclic_cohort.map(|name| format!("Cohort \"{name}\" has a cycle in hierarchy"));
     // A MultiKueue manager places nothing itself: a missing Topology is not a cause there, but appears in the message.
-    if causes.is_empty() && (missing_topologies.is_empty() || !checks.multi_kueue.is_empty()) {
+    if causes.is_empty() && cycle.is_none() && (missing_topologies.is_empty() || !checks.multi_kueue.is_empty()) {
         let message = "Can admit new workloads".to_owned();
         return Activeness { status: QueueStatus::Active, reason: "Ready", message };
     }
@@ -104,6 +108,8 @@ pub fn activeness(cluster_queue: &ClusterQueue, terminating: bool, lookup: &Look
         let text = format!("there is no Topology \"{topology}\" for TAS flavor \"{flavor}\"");
         causes.push(("TopologyNotFound", text));
     }
+    // Kueue's place for it among several causes is not known.
+    causes.extend(cycle.map(|text| ("CohortCycleDetected", text)));
     let texts: Vec<&str> = causes.iter().map(|(_, text)| text.as_str()).collect();
     let message = format!("Can't admit new workloads: {}.", texts.join(", "));
     let message = truncate(message, MAX_CONDITION_MESSAGE).to_string();
@@ -235,6 +241,7 @@ mod tests {
             ("prov", check(true, PROVISIONING_CONTROLLER)),
         ];
         let lookup = Lookup {
+            cyclic_cohort: None,
             flavor: &|name| match name {
                 "f" => Some(&plain),
                 "tas" => Some(&tas),

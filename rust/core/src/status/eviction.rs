@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::base::changes::{Change, Changes};
 use crate::base::gates::{Gate, Gates};
 use crate::base::text::Text;
 use crate::objects::conditions::{self, condition, find, find_false, find_true, is_true};
@@ -106,10 +107,12 @@ pub fn set_requeued(
 
 /// Returns an active workload to the queue after a deactivation or an expired backoff; returns whether anything
 /// changed. Stopped queues: [`requeue_after_restart`].
-pub fn requeue_if_due(workload: &mut Workload, now: Time) -> bool {
+pub fn requeue_if_due(workload: &mut Workload, now: Time, changes: Changes) -> bool {
     let Some(held) = find_false(&workload.status.conditions, conditions::REQUEUED) else { return false };
+    // A derived reason names the cause, too (rules/07 §9).
+    let is_derived = changes.has(Change::DerivedDeactivationIsUndone) && held.reason.starts_with(reasons::DEACTIVATED);
     match held.reason.as_str() {
-        reasons::DEACTIVATED => {
+        reason if reason == reasons::DEACTIVATED || is_derived => {
             set_requeued(workload, true, reasons::REACTIVATED, "The workload was reactivated", now);
             true
         }
@@ -404,7 +407,7 @@ mod tests {
             (reasons::CLUSTER_QUEUE_STOPPED, None, None),
         ] {
             let mut w = held(reason, at);
-            assert_eq!(requeue_if_due(&mut w, NOW), back.is_some(), "{reason}");
+            assert_eq!(requeue_if_due(&mut w, NOW, Changes::default()), back.is_some(), "{reason}");
             let shown = back.unwrap_or(reason);
             assert_eq!(
                 (is_true(&w.status.conditions, REQUEUED), get(&w, REQUEUED).reason.as_str()),

@@ -5,6 +5,7 @@ pub mod admissible;
 pub mod checks;
 pub mod eviction;
 pub mod messages;
+pub(crate) mod own_timeouts;
 pub mod queue_time;
 pub(crate) mod readiness;
 pub mod reasons;

@@ -3,7 +3,7 @@
 
 use crate::objects::conditions::{self, find, find_true};
 use crate::objects::config::WaitForPodsReady;
-use crate::objects::{ConditionStatus, Time, Workload};
+use crate::objects::{Condition, ConditionStatus, Time, Workload};
 use crate::status::reasons;
 use crate::status::reservation::set;
 use crate::status::stage::is_admitted;
@@ -11,7 +11,7 @@ use crate::status::stage::is_admitted;
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// Writes condition PodsReady as reported by the job; returns whether it changed.
-pub fn note_readiness(workload: &mut Workload, are_ready: bool, now: Time) -> bool {
+pub fn note_readiness(workload: &mut Workload, are_ready: bool, config: Option<&WaitForPodsReady>, now: Time) -> bool {
     let recorded = find(&workload.status.conditions, conditions::PODS_READY);
     let reason = recorded.map_or("", |it| it.reason.as_str());
     let was_ready = recorded.is_some_and(|it| it.status == ConditionStatus::True);
@@ -24,12 +24,51 @@ pub fn note_readiness(workload: &mut Workload, are_ready: bool, now: Time) -> bo
         (true, false) if was_ready || reason == reasons::WAIT_FOR_RECOVERY => {
             (ConditionStatus::False, reasons::WAIT_FOR_RECOVERY, "At least one pod has failed, waiting for recovery")
         }
+        (true, false) if config.is_some_and(|it| waits_for_nodes(workload, it)) => {
+            (ConditionStatus::False, reasons::WAIT_FOR_SCHEDULING, "Not all pods are ready or succeeded")
+        }
         _ => (ConditionStatus::False, reasons::WAIT_FOR_START, "Not all pods are ready or succeeded"),
     };
     if recorded.is_some_and(|it| it.status == status && it.reason == reason) {
         return false;
     }
     set(workload, conditions::PODS_READY, status, reason, message, now)
+}
+
+/// Writes condition PodsScheduled as it is seen of the pods of an admitted workload; returns whether it changed. Once
+/// all had nodes, that stays so until the next admission.
+pub fn note_scheduling(workload: &mut Workload, are_scheduled: bool, now: Time) -> bool {
+    let Some(admitted) = find_true(&workload.status.conditions, conditions::ADMITTED) else {
+        let had = find_true(&workload.status.conditions, conditions::PODS_SCHEDULED).is_some();
+        let message = "At least one required pod is not scheduled";
+        let (kind, reason) = (conditions::PODS_SCHEDULED, reasons::WAIT_FOR_START);
+        return had && set(workload, kind, ConditionStatus::False, reason, message, now);
+    };
+    let admitted = admitted.last_transition;
+    let recorded = find(&workload.status.conditions, conditions::PODS_SCHEDULED);
+    let current = recorded.filter(|it| it.last_transition > admitted).map(|it| it.status);
+    let status = if are_scheduled { ConditionStatus::True } else { ConditionStatus::False };
+    if current == Some(ConditionStatus::True) || current == Some(status) {
+        return false;
+    }
+    let (reason, message) = match are_scheduled {
+        true => (reasons::ALL_REQUIRED_PODS_SCHEDULED, "All required pods are scheduled"),
+        false => (reasons::WAIT_FOR_SCHEDULING, "At least one required pod is not scheduled"),
+    };
+    // Times are whole seconds: what is seen of this admission is later than it by one.
+    let at = Time(now.0.max(admitted.0.saturating_add(SECOND_NS)));
+    workload.status.conditions.remove(conditions::PODS_SCHEDULED);
+    set(workload, conditions::PODS_SCHEDULED, status, reason, message, at)
+}
+
+/// Has a pod been without a node since the workload was admitted, as far as that is followed?
+fn waits_for_nodes(workload: &Workload, config: &WaitForPodsReady) -> bool {
+    let conditions = &workload.status.conditions;
+    let seen = find(conditions, conditions::PODS_SCHEDULED)
+        .filter(|it| it.status == ConditionStatus::False && it.reason == reasons::WAIT_FOR_SCHEDULING);
+    let admitted = find_true(conditions, conditions::ADMITTED);
+    let is_current = |(seen, admitted): (&Condition, &Condition)| seen.last_transition > admitted.last_transition;
+    config.unscheduled_timeout_ns.is_some() && seen.zip(admitted).is_some_and(is_current)
 }
 
 /// The deadline for the pods of an admitted workload to become ready, and the reason for waiting; `None`: they are
@@ -44,6 +83,14 @@ pub fn deadline(workload: &Workload, config: &WaitForPodsReady) -> Option<(&'sta
     let (cause, since, timeout_ns) = match recorded.map(|it| (it.reason.as_str(), it.last_transition)) {
         None | Some((reasons::WAIT_FOR_START | reasons::PODS_READY, _)) => {
             (reasons::WAIT_FOR_START, admitted.last_transition, config.timeout_ns)
+        }
+        Some((reasons::WAIT_FOR_SCHEDULING, _)) => {
+            let cause = match config.unscheduled_timeout_ns {
+                Some(_) => reasons::WAIT_FOR_SCHEDULING,
+                None => reasons::WAIT_FOR_START,
+            };
+            let unscheduled = config.unscheduled_timeout_ns.filter(|_| waits_for_nodes(workload, config));
+            (cause, admitted.last_transition, unscheduled.unwrap_or(config.timeout_ns))
         }
         Some((reasons::WAIT_FOR_RECOVERY, since)) => (reasons::WAIT_FOR_RECOVERY, since, config.recovery_timeout_ns?),
         Some(_) => return None,
@@ -90,6 +137,7 @@ mod tests {
         WaitForPodsReady {
             timeout_ns: 10,
             recovery_timeout_ns: Some(20),
+            unscheduled_timeout_ns: None,
             block_admission: false,
             requeuing_timestamp: RequeuingTimestamp::Eviction,
             backoff_limit_count: Some(2),
@@ -123,11 +171,11 @@ mod tests {
             (true, (True, "Recovered"), false),
             (false, (False, "WaitForRecovery"), true),
         ] {
-            assert_eq!(note_readiness(&mut workload, ready, Time(2)), new, "{expected:?}");
+            assert_eq!(note_readiness(&mut workload, ready, None, Time(2)), new, "{expected:?}");
             assert_eq!(recorded(&workload), expected);
         }
         workload.status.conditions.remove(ADMITTED);
-        assert!(note_readiness(&mut workload, true, Time(3)), "it is not admitted any more");
+        assert!(note_readiness(&mut workload, true, None, Time(3)), "it is not admitted any more");
         assert_eq!(recorded(&workload), (False, "WaitForStart"));
     }
 
@@ -136,9 +184,9 @@ mod tests {
         let config = config(1, 1);
         let mut workload = admitted_at(1);
         assert_eq!(deadline(&workload, &config), Some(("WaitForStart", Time(11))));
-        note_readiness(&mut workload, true, Time(5));
+        note_readiness(&mut workload, true, None, Time(5));
         assert_eq!(deadline(&workload, &config), None);
-        note_readiness(&mut workload, false, Time(7));
+        note_readiness(&mut workload, false, None, Time(7));
         assert_eq!(deadline(&workload, &config), Some(("WaitForRecovery", Time(27))));
         assert_eq!(deadline(&workload, &WaitForPodsReady { recovery_timeout_ns: None, ..config.clone() }), None);
         assert_eq!(deadline(&Workload::default(), &config), None);
@@ -180,5 +228,39 @@ mod tests {
             assert_eq!(is_out_of_retries(&workload, &config(1, 1)), out);
             back_off(&mut workload, &config(1, 1), Time(0));
         }
+    }
+
+    #[test]
+    fn pods_without_a_node_have_a_deadline_of_their_own() {
+        let at = |seconds: i64| Time(seconds * SECOND_NS);
+        let config = WaitForPodsReady {
+            timeout_ns: 600 * SECOND_NS,
+            unscheduled_timeout_ns: Some(120 * SECOND_NS),
+            ..config(1, 1)
+        };
+        let plain = WaitForPodsReady { unscheduled_timeout_ns: None, ..config.clone() };
+        let mut workload = admitted_at(0);
+        assert!(note_scheduling(&mut workload, false, at(0)));
+        assert!(!note_scheduling(&mut workload, false, at(5)));
+        assert!(note_readiness(&mut workload, false, Some(&config), at(1)));
+        assert_eq!(recorded(&workload), (ConditionStatus::False, "WaitForScheduling"));
+        assert_eq!(deadline(&workload, &config), Some(("WaitForScheduling", at(120))));
+        assert_eq!(deadline(&workload, &plain), Some(("WaitForStart", at(600))));
+        assert!(note_scheduling(&mut workload, true, at(60)));
+        assert_eq!(
+            deadline(&workload, &config),
+            Some(("WaitForScheduling", at(600))),
+            "the job has not been asked yet"
+        );
+        assert!(note_readiness(&mut workload, false, Some(&config), at(60)));
+        assert_eq!(deadline(&workload, &config), Some(("WaitForStart", at(600))));
+        assert!(!note_scheduling(&mut workload, false, at(70)), "pods that had nodes once");
+
+        // It loses its admission, and gets another one: what was seen before does not count.
+        workload.status.conditions.remove(ADMITTED);
+        assert!(note_scheduling(&mut workload, false, at(80)));
+        workload.status.conditions.set(condition(ADMITTED, ConditionStatus::True, "", "", at(90), 0));
+        note_readiness(&mut workload, false, Some(&config), at(91));
+        assert_eq!(recorded(&workload).1, "WaitForStart");
     }
 }

@@ -41,6 +41,8 @@ pub(crate) const ON_HOLD: &str = "OnHold";
 pub(crate) const PENDING: &str = "Pending";
 /// Reason without gate UnadmittedWorkloadsObservability.
 pub(crate) const INADMISSIBLE: &str = "Inadmissible";
+/// Devices that it claims cannot be charged.
+pub(crate) const DRA_RESOURCES_UNRESOLVED: &str = "DRAResourcesUnresolved";
 /// Reason without gate UnadmittedWorkloadsObservability.
 pub(crate) const WAITING: &str = "Waiting";
 
@@ -87,6 +89,10 @@ pub(crate) const LOCAL_QUEUE_RESTARTED: &str = "LocalQueueRestarted";
 // Reasons of PodsReady, and causes of evictions after its timeout (rules/07 §6).
 /// Not all pods are ready yet.
 pub(crate) const WAIT_FOR_START: &str = "WaitForStart";
+/// A pod has no node yet.
+pub(crate) const WAIT_FOR_SCHEDULING: &str = "WaitForScheduling";
+/// All pods have, or had, a node.
+pub(crate) const ALL_REQUIRED_PODS_SCHEDULED: &str = "AllRequiredPodsScheduled";
 /// The same, as written by older versions of Kueue.
 pub(crate) const PODS_READY: &str = "PodsReady";
 /// Pods that were ready have failed.
@@ -116,7 +122,7 @@ pub(crate) const PREEMPTION_GATED: &str = "PreemptionGated";
 
 /// The reasons of a cycle's decisions: at first those of pending heads, later ones of either sort. Decision tables and
 /// saves use their indexes, so append new ones.
-pub const OF_DECISIONS: [&str; 20] = [
+pub const OF_DECISIONS: [&str; 21] = [
     "",
     NO_MATCHING_FLAVOR,
     WAITING_FOR_QUOTA,
@@ -137,6 +143,7 @@ pub const OF_DECISIONS: [&str; 20] = [
     IN_COHORT_FAIR_SHARING,
     IN_COHORT_RECLAIM_WHILE_BORROWING,
     FLAVOR_MIGRATION,
+    DRA_RESOURCES_UNRESOLVED,
 ];
 
 /// The index of a reason in [`OF_DECISIONS`]; 255 for any other.

@@ -159,8 +159,9 @@ impl Search<'_> {
             for above in (level..tree.lowest()).rev() {
                 let (upper, lower) = levels.split_at_mut(above + 1);
                 for row in tree.below(level, row, above) {
-                    upper[above][row] =
-                        roll_up(self.request, above, &lower[0][tree.children(above, row)], 1, needs_host);
+                    let bound = if above == tree.named_level() { self.bounds.get(row).copied() } else { None };
+                    let children = &lower[0][tree.children(above, row)];
+                    upper[above][row] = roll_up(self.request, above, children, (1, bound), needs_host);
                 }
             }
             prune(tree, levels, (level, row), threshold, needs_leader);

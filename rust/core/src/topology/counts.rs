@@ -43,8 +43,26 @@ pub enum Unit {
 /// What fits into the domains of each level.
 pub type Levels = Vec<Vec<Counts>>;
 
+/// What the room of a domain allows, whatever its nodes could take: the usage of workloads is known of the domain, and not
+/// of its nodes (rules/08 §5.6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// Pods.
+    pub pods: i64,
+    /// Pods beside a leader.
+    pub pods_with_leader: i64,
+    /// Leaders: one or none.
+    pub leaders: i64,
+}
+
 /// What fits into a domain with these children, filled in steps of `inner_size`.
-pub fn roll_up(request: &Request, level: usize, children: &[Counts], inner_size: i64, needs_leader: bool) -> Counts {
+pub fn roll_up(
+    request: &Request,
+    level: usize,
+    children: &[Counts],
+    (inner_size, bound): (i64, Option<Bound>),
+    needs_leader: bool,
+) -> Counts {
     let whole = |pods: i64| pods / inner_size * inner_size;
     let mut counts = Counts::default();
     let mut least_loss: Option<(i64, i64)> = None;
@@ -63,6 +81,11 @@ pub fn roll_up(request: &Request, level: usize, children: &[Counts], inner_size:
         }
     }
     counts.pods_with_leader = least_loss.map_or(0, |loss| counts.pods - loss.0);
+    if let Some(bound) = bound {
+        counts.pods = counts.pods.min(bound.pods);
+        counts.leaders = counts.leaders.min(bound.leaders);
+        counts.pods_with_leader = counts.pods_with_leader.max(0).min(bound.pods_with_leader);
+    }
     match level.cmp(&request.slice_level) {
         std::cmp::Ordering::Equal => {
             counts.slices = counts.pods / request.slice_size;

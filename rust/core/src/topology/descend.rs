@@ -4,6 +4,8 @@ use crate::topology::capacity::Row;
 use crate::topology::counts::{Counts, Unit};
 use crate::topology::search::{Algorithm, Chosen, Search};
 
+mod with_tail;
+
 /// The share of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
@@ -27,14 +29,20 @@ impl Search<'_> {
         let Chosen { mut level, rows } = chosen;
         let size = self.request.slice_size;
         let counts = |level: usize| move |row: Row| self.counts(level, row);
-        let mut shares = self.distribute(&counts(level), rows, self.n_pods, self.n_leaders, (Unit::Slices, size))?;
+        let in_slices = |level: usize, rows: Vec<Row>| {
+            if self.has_tail() {
+                return self.distribute_with_tail(level, rows);
+            }
+            self.distribute(&counts(level), rows, self.n_pods, self.n_leaders, (Unit::Slices, size))
+        };
+        let mut shares = in_slices(level, rows)?;
         if !is_balanced {
             // Down to the slice level, children compete across parents.
             while level < self.tree.lowest().min(self.request.slice_level) {
                 let mut rows: Vec<Row> = shares.iter().flat_map(|share| self.tree.children(level, share.row)).collect();
                 level += 1;
                 self.sort_plain(level, &mut rows, self.algorithm);
-                shares = self.distribute(&counts(level), rows, self.n_pods, self.n_leaders, (Unit::Slices, size))?;
+                shares = in_slices(level, rows)?;
             }
         }
         while level < self.tree.lowest() {

@@ -24,7 +24,7 @@ pub fn message(
         by_layers(topology, tree, request, levels, (level, n_pods))
     } else {
         let unit = if request.slice_size == 1 { "pod" } else { "slice" };
-        let n = n_pods / request.slice_size;
+        let n = n_pods / request.slice_size + i64::from(request.tail > 0);
         if shown == 0 {
             format!("topology \"{topology}\" doesn't allow to fit any of {n} {unit}(s)")
         } else {

@@ -43,7 +43,7 @@ impl Matches {
             refusals: Refusals::default(),
             scores: Vec::new(),
         };
-        if !tree.is_by_hostname() {
+        if !tree.has_nodes() {
             return matches;
         }
         if !facts.preferred.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! [`tree`] has the domains of a flavor's nodes, [`capacity`] their free capacity. [`placement`] places the pod sets of
 //! a workload: it finds which leaves match (`matches`) and how much fits (`tables`, which cache that while leaves
-//! change), chooses domains ([`search`], [`balanced`]) and descends to the leaves ([`descend`]). A search for victims,
+//! change), chooses domains ([`search`], [`balanced`], `tails`) and descends to the leaves ([`descend`]). A search for victims,
 //! which only needs to know whether there is a place, uses [`rooms`]. [`standing`] knows which workloads are on which
 //! host.
 
@@ -21,6 +21,7 @@ pub mod search;
 pub mod sites;
 pub mod standing;
 pub(crate) mod tables;
+mod tails;
 pub mod tree;
 
 #[cfg(test)]

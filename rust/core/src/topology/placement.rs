@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use replacement::Within;
 use rustc_hash::FxHashSet;
 
 use crate::base::changes::Change;
 use crate::base::gates::{Gate, Gates};
-use crate::objects::{PodSet, Toleration, TopologyAssignment, TopologyDomain, TopologyRequest};
+use crate::objects::{PodSet, Toleration, TopologyAssignment, TopologyDomain};
 use crate::topology::balanced;
 use crate::topology::capacity::{Amounts, PODS, Row};
 use crate::topology::descend::Placed;
@@ -15,8 +16,12 @@ use crate::topology::failure;
 use crate::topology::filter::PodFacts;
 use crate::topology::request::Wish;
 use crate::topology::search::Search;
-use crate::topology::tables::{Besides, Kind, Table, Tables};
+use crate::topology::tables::{Besides, Kind, Moved, Table, Tables};
+use crate::topology::tails::tails;
 use crate::topology::tree::{Tree, id_of};
+
+mod replacement;
+mod slice_order;
 
 /// A pod set to place.
 #[derive(Clone)]
@@ -50,8 +55,8 @@ pub struct Terms<'a> {
     pub unhealthy: Option<&'a str>,
     /// Do its pods stay where they are nevertheless?
     pub stays: bool,
-    /// What workloads that count as gone give back, by leaf.
-    pub given_back: &'a Assumed,
+    /// What workloads that count as gone give back.
+    pub given_back: &'a AmountsById,
 }
 
 /// The nodes of a flavor.
@@ -65,8 +70,17 @@ pub struct Ground<'a> {
     pub tolerations: &'a [Toleration],
 }
 
-/// What earlier groups take, by leaf.
-pub type Assumed = BTreeMap<Arc<str>, Amounts>;
+/// Amounts by the id of the domain that an assignment names.
+pub type AmountsById = BTreeMap<Arc<str>, Amounts>;
+
+/// What earlier groups take.
+#[derive(Debug, Default)]
+pub struct Assumed {
+    /// By the domain that their assignments name.
+    named: AmountsById,
+    /// By node, if assignments name domains above the nodes.
+    nodes: BTreeMap<Row, Amounts>,
+}
 
 /// The result for each pod set: its place, or why there is none.
 pub type Places = Vec<(usize, Result<TopologyAssignment, String>)>;
@@ -123,15 +137,15 @@ impl<'a> Ground<'a> {
                 places.extend(group.iter().map(|ask| (ask.index, Err(reason.clone()))));
                 true
             }
-            Ok(placed) => {
+            Ok(found) => {
                 if let Some(leader) = leader {
-                    let of_leader = self.assignment(&placed.leaders);
-                    self.assume(assumed, &of_leader, leader.requests);
-                    places.push((leader.index, Ok(of_leader)));
+                    self.assume_nodes(assumed, &found.leaves.leaders, leader.requests);
+                    self.assume(assumed, &found.leaders, leader.requests);
+                    places.push((leader.index, Ok(found.leaders)));
                 }
-                let of_worker = self.assignment(&placed.workers);
-                self.assume(assumed, &of_worker, worker.requests);
-                places.push((worker.index, Ok(of_worker)));
+                self.assume_nodes(assumed, &found.leaves.workers, worker.requests);
+                self.assume(assumed, &found.workers, worker.requests);
+                places.push((worker.index, Ok(found.workers)));
                 false
             }
         }
@@ -148,22 +162,29 @@ impl<'a> Ground<'a> {
         assumed: &'b Assumed,
         within: Option<&Within<'_>>,
         (uid, seen): (&str, &mut Seen),
-    ) -> Result<Placed, String> {
+    ) -> Result<Found, String> {
         let gates = terms.gates;
         let facts = worker.facts.as_ref().map_err(Clone::clone)?;
         let of_part = within.and_then(|within| within.request.as_ref());
         let request = of_part.or(worker.pod_set.topology_request.as_deref());
         let tree = self.tree;
         let wish = Wish::new(request, worker.is_implied, &tree.keys).within(gates, tree.changes);
-        let request = wish.in_tree(tree)?;
+        let request = wish.in_tree(tree)?.with_tail(n_pods, gates);
+        let has_own_facts = tree.has_nodes() && gates.enabled(Gate::TASLeaderPodSetFeasibility);
+        let of_leader = match leader.filter(|_| gates.enabled(Gate::TASLeaderPodSetFeasibility)) {
+            Some(leader) => Some(leader.facts.as_ref().map_err(Clone::clone)?),
+            None => None,
+        };
+        let of_leader = of_leader.filter(|_| has_own_facts).map(|facts| seen.tables.matches(tree, facts));
         let respects = gates.enabled(Gate::TASRespectNodeAffinityPreferred);
-        let remembers = gates.enabled(Gate::TASCacheNodeMatchResults) && tree.is_by_hostname() && !uid.is_empty();
+        let remembers = gates.enabled(Gate::TASCacheNodeMatchResults) && tree.has_nodes() && !uid.is_empty();
         let is_first = !remembers || seen.scored.insert((uid.to_owned(), worker.pod_set.name.clone()));
         let kind = Kind {
             requests: with_pod(worker.requests),
             leader: leader.map(|leader| with_pod(leader.requests)),
             request,
             matches: seen.tables.matches(tree, facts),
+            of_leader,
             // Within a cycle Kueue caches which nodes match, but their scores only on the first evaluation.
             scores: respects && is_first,
             simulates_empty: terms.simulates_empty,
@@ -171,11 +192,14 @@ impl<'a> Ground<'a> {
         let besides = self.besides(assumed, terms);
         let within = within.map(|within| &*within.leaf);
         seen.tables.look(tree, kind, (&besides, within), |table| {
-            let Table { kind: Kind { request, .. }, levels, .. } = table;
+            let Table { kind: Kind { request, .. }, levels, bounds, .. } = table;
+            let has_tail = request.tail > 0;
+            let beside_tail = if has_tail { tails(tree, request, levels, leader.is_some()) } else { Vec::new() };
             let search = Search::new(tree, (request, levels), (n_pods, i64::from(leader.is_some())), gates);
-            let balance = gates.enabled(Gate::TASBalancedPlacement) && balanced::is_wanted(request);
+            let search = Search { bounds, tails: &beside_tail, ..search };
+            let balance = gates.enabled(Gate::TASBalancedPlacement) && balanced::is_wanted(request) && !has_tail;
             let tried = match balance.then(|| search.balance()) {
-                Some(Ok(placed)) => return Ok(placed),
+                Some(Ok(placed)) => return Ok(self.found(placed)),
                 Some(Err(tried)) if !balanced::falls_back(tree) => Some(tried),
                 _ => None,
             };
@@ -187,8 +211,34 @@ impl<'a> Ground<'a> {
             let lacks =
                 |lack| failure::message(self.topology, tree, request, levels, &table.refusals(), (&lack, n_pods));
             let chosen = search.choose().map_err(lacks)?;
-            Ok(search.descend(chosen, false).unwrap_or_default())
+            let mut found = self.found(search.descend(chosen, false).unwrap_or_default());
+            if has_tail {
+                let slices = (request.slice_level, request.slice_size);
+                self.put_tail_last(&mut found.workers, slices);
+                if slice_order::n_pods(&found.workers) != n_pods || !self.has_whole_slices(&found.workers, slices) {
+                    let name = &worker.pod_set.name;
+                    return Err(format!("cannot place the partial slice of PodSet {name} in a single topology domain"));
+                }
+            }
+            Ok(found)
         })
+    }
+
+    /// The assignments for leaves.
+    fn found(&self, leaves: Placed) -> Found {
+        let [workers, leaders] = [&leaves.workers, &leaves.leaders].map(|leaves| self.assignment(leaves));
+        Found { workers, leaders, leaves }
+    }
+
+    /// Adds what placed pods take of the nodes that their assignment does not name.
+    fn assume_nodes(&self, assumed: &mut Assumed, leaves: &[(Row, i64)], requests: &Amounts) {
+        if self.tree.bounds().is_none() {
+            return;
+        }
+        let of_pod = with_pod(requests);
+        for &(leaf, n) in leaves {
+            add(assumed.nodes.entry(leaf).or_default(), &of_pod, n);
+        }
     }
 
     /// Adds what placed pods take.
@@ -196,45 +246,54 @@ impl<'a> Ground<'a> {
         let counts_pods = self.tree.changes.has(Change::PodSetsShareRoomForPods);
         let of_pod = if counts_pods { with_pod(requests) } else { requests.clone() };
         for domain in &place.domains {
-            let amounts = assumed.entry(id_of(&domain.values)).or_default();
-            for (resource, value) in &of_pod {
-                let sum = amounts.entry(resource.clone()).or_default();
-                *sum = sum.wrapping_add(value.wrapping_mul(i64::from(domain.count)));
-            }
+            add(assumed.named.entry(id_of(&domain.values)).or_default(), &of_pod, i64::from(domain.count));
         }
     }
 
-    /// By leaf, what earlier groups take, and what workloads that count as gone give back.
+    /// What earlier groups take, and what workloads that count as gone give back.
     fn besides<'b>(&self, assumed: &'b Assumed, terms: Terms<'b>) -> Besides<'b> {
-        let mut besides = Besides::new();
-        let row = |id: &str| self.tree.find_leaf_by_id(id);
-        for (leaf, amounts) in assumed.iter().filter_map(|(id, amounts)| Some((row(id)?, amounts))) {
-            besides.entry(leaf).or_default().0 = Some(amounts);
+        let mut named: BTreeMap<Row, Moved<'b>> = BTreeMap::new();
+        let row = |id: &str| self.tree.find_by_id(id);
+        for (row, amounts) in assumed.named.iter().filter_map(|(id, amounts)| Some((row(id)?, amounts))) {
+            named.entry(row).or_default().0 = Some(amounts);
         }
         let given_back = terms.given_back.iter().filter(|_| !terms.simulates_empty);
-        for (leaf, amounts) in given_back.filter_map(|(id, amounts)| Some((row(id)?, amounts))) {
-            besides.entry(leaf).or_default().1 = Some(amounts);
+        for (row, amounts) in given_back.filter_map(|(id, amounts)| Some((row(id)?, amounts))) {
+            named.entry(row).or_default().1 = Some(amounts);
         }
-        besides
+        if self.tree.bounds().is_none() {
+            return Besides { leaves: named, named: Vec::new() };
+        }
+        let leaves = assumed.nodes.iter().map(|(leaf, amounts)| (*leaf, (Some(amounts), None)));
+        Besides { leaves: leaves.collect(), named: named.into_iter().collect() }
     }
 
+    /// The assignment of pods on leaves, which are in order.
     fn assignment(&self, leaves: &[(Row, i64)]) -> TopologyAssignment {
-        let domain = |&(leaf, n): &(Row, i64)| TopologyDomain {
-            values: self.tree.assigned_values(leaf),
+        let mut counts: Vec<(Row, i64)> = Vec::with_capacity(leaves.len());
+        for &(leaf, n) in leaves {
+            let row = self.tree.named_of(leaf);
+            match counts.last_mut().filter(|last| last.0 == row) {
+                Some(last) => last.1 += n,
+                None => counts.push((row, n)),
+            }
+        }
+        let domain = |&(row, n): &(Row, i64)| TopologyDomain {
+            values: self.tree.assigned_values(row),
             count: i32::try_from(n).unwrap_or(i32::MAX),
         };
-        TopologyAssignment { levels: self.tree.assigned_keys().to_vec(), domains: leaves.iter().map(domain).collect() }
+        TopologyAssignment { levels: self.tree.assigned_keys().to_vec(), domains: counts.iter().map(domain).collect() }
     }
 
     /// The first domain of an assignment that no longer exists.
     fn stale_domain<'b>(&self, assignment: &'b TopologyAssignment) -> Option<&'b TopologyDomain> {
-        assignment.domains.iter().find(|domain| self.tree.find_leaf(&domain.values).is_none())
+        assignment.domains.iter().find(|domain| self.tree.find(&domain.values).is_none())
     }
 
     /// The pods of both assignments, by domain.
     pub fn merged(&self, new: &TopologyAssignment, old: &TopologyAssignment) -> TopologyAssignment {
         let mut by_leaf: Vec<(Option<Row>, &TopologyDomain)> =
-            new.domains.iter().chain(&old.domains).map(|it| (self.tree.find_leaf(&it.values), it)).collect();
+            new.domains.iter().chain(&old.domains).map(|it| (self.tree.find(&it.values), it)).collect();
         by_leaf.sort_by_key(|it| it.0);
         let mut domains: Vec<TopologyDomain> = Vec::new();
         for (_, domain) in by_leaf {
@@ -244,132 +303,6 @@ impl<'a> Ground<'a> {
             }
         }
         TopologyAssignment { levels: new.levels.clone(), domains }
-    }
-
-    /// Moves pods from a failed host (rules/08 §13.5); returns whether there is no place for them.
-    fn replace(
-        &self,
-        group: &[&Ask<'a>],
-        terms: Terms<'_>,
-        assumed: &mut Assumed,
-        places: &mut Places,
-        (uid, seen): (&str, &mut Seen),
-    ) -> bool {
-        for ask in group {
-            let Some(current) = ask.current else { continue };
-            if terms.stays {
-                places.push((ask.index, Ok(current.clone())));
-                continue;
-            }
-            match self.replaced(ask, current, terms, assumed, (uid, &mut *seen)) {
-                Ok((moved, whole)) => {
-                    self.assume(assumed, &moved, ask.requests);
-                    places.push((ask.index, Ok(whole)));
-                }
-                Err(reason) => {
-                    places.push((ask.index, Err(reason)));
-                    return true;
-                }
-            }
-        }
-        false
-    }
-
-    fn replaced(
-        &self,
-        ask: &Ask<'a>,
-        current: &TopologyAssignment,
-        terms: Terms<'_>,
-        assumed: &Assumed,
-        seen: (&str, &mut Seen),
-    ) -> Result<(TopologyAssignment, TopologyAssignment), String> {
-        let host = terms.unhealthy.unwrap_or_default();
-        let is_lost = |domain: &&TopologyDomain| domain.values.last().is_some_and(|value| **value == *host);
-        let n_lost = current.domains.iter().rfind(is_lost).map_or(0, |domain| i64::from(domain.count));
-        let domains = current.domains.iter().filter(|domain| !is_lost(domain)).cloned().collect();
-        let rest = TopologyAssignment { levels: current.levels.clone(), domains };
-        if let Some(stale) = self.stale_domain(&rest) {
-            let stale = stale.values.first().map_or("", |value| &**value);
-            return Err(format!(
-                "Cannot replace the node, because the existing topologyAssignment is invalid, as it contains the stale \
-                 domain {stale}"
-            ));
-        }
-        let within = self.replacement_domain(ask, &rest, n_lost)?;
-        let placed = self.find(ask, None, n_lost, terms, assumed, within.as_ref(), seen)?;
-        if placed.workers.is_empty() {
-            return Err(format!("cannot find replacement assignment for unhealthy node: {host}"));
-        }
-        let moved = self.assignment(&placed.workers);
-        let whole = self.merged(&moved, &rest);
-        Ok((moved, whole))
-    }
-
-    /// Where lost pods must go: to complete their slice, or to stay in the required domain.
-    fn replacement_domain(
-        &self,
-        ask: &Ask<'a>,
-        rest: &TopologyAssignment,
-        n_lost: i64,
-    ) -> Result<Option<Within<'a>>, String> {
-        let tree = self.tree;
-        let request = ask.pod_set.topology_request.as_deref();
-        let wish = Wish::new(request, ask.is_implied, &tree.keys);
-        if wish.layers.first().is_some_and(|layer| layer.1 <= 0) {
-            return Err("slice topology requested, but slice size not provided".to_owned());
-        }
-        let Some(level) = wish.key.and_then(|key| tree.level_of(key)).filter(|_| !rest.domains.is_empty()) else {
-            return Ok(None);
-        };
-        if let Some(&(_, size)) = wish.layers.first().filter(|layer| n_lost % layer.1 != 0) {
-            let divides = |layer: &&(&'a str, i64)| layer.1 > 0 && n_lost % layer.1 == 0;
-            let broken = if wish.layers.len() > 1 {
-                wish.layers.iter().rev().find(|layer| !divides(layer))
-            } else {
-                wish.layers.first()
-            };
-            let &(key, size) = broken.unwrap_or(&(wish.layers[0].0, size));
-            let Some(of_slice) = tree.level_of(key) else { return Ok(None) };
-            let Some(row) = self.incomplete_slice(rest, of_slice, n_lost, size) else { return Ok(None) };
-            // Only the smallest slices that the lost pods fill are kept whole.
-            let kept = wish.layers.iter().rev().find(divides);
-            let part = request.map(|request| TopologyRequest {
-                constraints: Vec::new(),
-                slice_required_topology: kept.map(|layer| layer.0.to_owned()),
-                slice_size: Some(kept.map_or(1, |layer| i32::try_from(layer.1).unwrap_or(i32::MAX))),
-                ..request.clone()
-            });
-            return Ok(Some(Within { leaf: self.leaves_of(of_slice, row), request: part }));
-        }
-        if !wish.required {
-            return Ok(None);
-        }
-        let leaf = rest.domains.first().and_then(|domain| tree.find_leaf(&domain.values));
-        let row = leaf.map(|leaf| tree.ancestor(tree.lowest(), leaf, level));
-        Ok(row.map(|row| Within { leaf: self.leaves_of(level, row), request: None }))
-    }
-
-    /// The first domain in which the remaining and the lost pods make whole slices.
-    fn incomplete_slice(&self, rest: &TopologyAssignment, level: usize, n_lost: i64, size: i64) -> Option<Row> {
-        let mut n_pods: BTreeMap<Row, i64> = BTreeMap::new();
-        for domain in &rest.domains {
-            if let Some(leaf) = self.tree.find_leaf(&domain.values) {
-                let row = self.tree.ancestor(self.tree.lowest(), leaf, level);
-                *n_pods.entry(row).or_default() += i64::from(domain.count);
-            }
-        }
-        n_pods.into_iter().find(|(_, n)| size > 0 && (n + n_lost) % size == 0).map(|it| it.0)
-    }
-
-    /// Kueue compares full paths with the id of the domain, which for a host below other levels is just its name: then
-    /// none matches.
-    fn leaves_of(&self, level: usize, row: Row) -> Box<dyn Fn(Row) -> bool + 'a> {
-        let tree = self.tree;
-        if level == tree.lowest() && tree.is_by_hostname() && tree.n_levels() > 1 {
-            return Box::new(|_| false);
-        }
-        let leaves = tree.below(level, row, tree.lowest());
-        Box::new(move |leaf| leaves.contains(&leaf))
     }
 
     /// Places the pods that an elastic workload has gained, or removes those it has lost (rules/08 §14). `None`: place
@@ -411,31 +344,34 @@ impl<'a> Ground<'a> {
             self.assume(assumed, place, leader.requests);
         }
         let to_place = leader.filter(|_| of_leader.is_none());
-        let placed = match self.find(worker, to_place, n_pods - n_before, terms, assumed, None, seen) {
-            Ok(placed) => placed,
+        let found = match self.find(worker, to_place, n_pods - n_before, terms, assumed, None, seen) {
+            Ok(found) => found,
             Err(reason) => {
                 places.push((worker.index, Err(reason)));
                 return Some(true);
             }
         };
-        let new = self.assignment(&placed.workers);
+        let new = found.workers;
         places.push((worker.index, Ok(self.merged(&new, previous))));
         if let Some(leader) = leader {
-            let place = of_leader.cloned().unwrap_or_else(|| self.assignment(&placed.leaders));
+            let place = of_leader.cloned().unwrap_or(found.leaders);
             if of_leader.is_none() {
+                self.assume_nodes(assumed, &found.leaves.leaders, leader.requests);
                 self.assume(assumed, &place, leader.requests);
             }
             places.push((leader.index, Ok(place)));
         }
+        self.assume_nodes(assumed, &found.leaves.workers, worker.requests);
         self.assume(assumed, &new, worker.requests);
         Some(false)
     }
 }
 
-/// The leaves in which lost pods must stay, and the request there if it is less than that of the pod set.
-struct Within<'a> {
-    leaf: Box<dyn Fn(Row) -> bool + 'a>,
-    request: Option<TopologyRequest>,
+/// A place for a worker and its leader.
+struct Found {
+    workers: TopologyAssignment,
+    leaders: TopologyAssignment,
+    leaves: Placed,
 }
 
 /// Pod sets by group, in order of each group's first one.
@@ -458,6 +394,14 @@ fn leader_and_worker<'a, 'b>(group: &[&'b Ask<'a>]) -> (Option<&'b Ask<'a>>, &'b
         [first, second, ..] => (Some(second), first),
         [only] => (None, only),
         [] => unreachable!("a group has members"),
+    }
+}
+
+/// Adds what a number of pods take.
+fn add(to: &mut Amounts, of_pod: &Amounts, n_pods: i64) {
+    for (resource, value) in of_pod {
+        let sum = to.entry(resource.clone()).or_default();
+        *sum = sum.wrapping_add(value.wrapping_mul(n_pods));
     }
 }
 

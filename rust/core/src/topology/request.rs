@@ -22,6 +22,19 @@ pub struct Request {
     pub inner_sizes: Vec<i64>,
     /// Level and size of each layer of slices.
     pub layers: Vec<(usize, i64)>,
+    /// How many pods make a last, shorter slice; 0: there is none.
+    pub tail: i64,
+}
+
+impl Request {
+    /// The same for a number of pods, of which those beyond whole slices may make a shorter slice (rules/08 §7.1).
+    #[must_use]
+    pub fn with_tail(mut self, n_pods: i64, gates: Gates) -> Self {
+        if gates.enabled(Gate::TASPartialSlices) && self.layers.len() == 1 && self.slice_size > 1 {
+            self.tail = n_pods % self.slice_size;
+        }
+        self
+    }
 }
 
 /// Layers of slices, the coarsest first: label of the level, and number of pods.
@@ -88,7 +101,7 @@ impl<'a> Wish<'a> {
         let Some(key) = self.key else { return Err("topology level not specified".to_owned()) };
         let Some(level) = tree.level_of(key) else { return Err(format!("no requested topology level: {key}")) };
         let (slice_key, slice_size) =
-            self.layers.first().copied().unwrap_or_else(|| (tree.keys[tree.lowest()].as_str(), 1));
+            self.layers.first().copied().unwrap_or_else(|| (tree.keys[tree.named_level()].as_str(), 1));
         let Some(slice_level) = tree.level_of(slice_key) else {
             return Err(format!("no requested topology level for slices: {slice_key}"));
         };
@@ -119,6 +132,6 @@ impl<'a> Wish<'a> {
             layers.clear();
         }
         let (required, unconstrained) = (self.required, self.unconstrained);
-        Ok(Request { level, required, unconstrained, slice_size, slice_level, inner_sizes, layers })
+        Ok(Request { level, required, unconstrained, slice_size, slice_level, inner_sizes, layers, tail: 0 })
     }
 }

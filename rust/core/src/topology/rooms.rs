@@ -18,7 +18,7 @@ use crate::topology::tree::Tree;
 pub struct Rooms<'a> {
     tree: &'a Tree,
     table: Table,
-    /// What removed workloads have given back, by leaf.
+    /// What removed workloads have given back, by the domain that their assignments name.
     given_back: FxHashMap<Row, Amounts>,
     /// Number of slices to place.
     need: i64,
@@ -34,11 +34,11 @@ impl<'a> Ground<'a> {
         let facts = ask.facts.ok()?;
         let wish = Wish::new(ask.pod_set.topology_request.as_deref(), ask.is_implied, &self.tree.keys);
         let wish = wish.within(gates, self.tree.changes);
-        let request = wish.in_tree(self.tree).ok()?;
+        let request = wish.in_tree(self.tree).ok()?.with_tail(i64::from(ask.count), gates);
         let may_balance = gates.enabled(Gate::TASBalancedPlacement) && balanced::is_wanted(&request);
         // Until then, domains may have room for a negative number of pods, which the sums here leave out.
         let may_be_negative = !self.tree.changes.has(Change::FullNodesHaveNoRoom);
-        if may_balance || may_be_negative || ask.previous.is_some() {
+        if may_balance || may_be_negative || ask.previous.is_some() || request.tail > 0 {
             return None;
         }
         let need = i64::from(ask.count) / request.slice_size;
@@ -47,6 +47,7 @@ impl<'a> Ground<'a> {
             leader: None,
             request,
             matches: tables.matches(self.tree, &facts),
+            of_leader: None,
             scores: false,
             simulates_empty: false,
         };
@@ -75,19 +76,21 @@ impl Rooms<'_> {
         is_enough && !self.table.levels[request.level].is_empty()
     }
 
-    /// Pods were removed from a leaf, or with a negative number added back.
-    pub fn give_back(&mut self, leaf_id: &str, per_pod: &Amounts, n_pods: i64) {
-        let Some(leaf) = self.tree.find_leaf_by_id(leaf_id) else { return };
+    /// Pods were removed from a domain, or with a negative number added back.
+    pub fn give_back(&mut self, id: &str, per_pod: &Amounts, n_pods: i64) {
+        let Some(named) = self.tree.find_by_id(id) else { return };
         let (of_request, widest) = (self.table.kind.request.level, self.widest());
         let Self { tree, table, given_back, need, n_enough, total } = self;
-        let given = given_back.entry(leaf).or_default();
+        let given = given_back.entry(named).or_default();
         for resource in table.kind.requests.keys() {
             if let Some(value) = per_pod.get(resource) {
                 let sum = given.entry(resource.clone()).or_default();
                 *sum = sum.wrapping_add(value.wrapping_mul(n_pods));
             }
         }
-        table.recount(tree, std::iter::once((leaf, (None, Some(&*given)))), |level, before, now| {
+        let moved = (named, (None, Some(&*given)));
+        let (leaf, bound) = if tree.bounds().is_none() { (Some(moved), None) } else { (None, Some(moved)) };
+        table.recount(tree, (leaf.into_iter(), bound.as_slice()), |level, before, now| {
             if level == of_request {
                 *n_enough += usize::from(now.slices >= *need);
                 *n_enough -= usize::from(before.slices >= *need);

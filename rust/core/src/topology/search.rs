@@ -4,9 +4,12 @@ use std::cmp::Reverse;
 
 use crate::base::gates::{Gate, Gates};
 use crate::topology::capacity::Row;
-use crate::topology::counts::{Counts, Levels, Unit};
+use crate::topology::counts::{Bound, Counts, Levels, Unit};
 use crate::topology::request::Request;
+use crate::topology::tails::Tail;
 use crate::topology::tree::Tree;
+
+mod beside_tail;
 
 /// How domains are preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +28,10 @@ pub struct Search<'a> {
     pub request: &'a Request,
     /// What fits into each domain.
     pub levels: &'a Levels,
+    /// What the room of the domains allows that assignments name; empty if these are leaves.
+    pub bounds: &'a [Bound],
+    /// What fits into each domain beside a shorter slice; empty if there is none.
+    pub tails: &'a [Vec<Tail>],
     /// How domains are preferred.
     pub algorithm: Algorithm,
     /// Do scores count?
@@ -70,7 +77,7 @@ impl<'a> Search<'a> {
             || gates.enabled(Gate::TASProfileLeastFreeCapacity);
         let algorithm = if is_free { Algorithm::LeastFree } else { Algorithm::BestFit };
         let scores = gates.enabled(Gate::TASRespectNodeAffinityPreferred);
-        Self { tree, request, levels, algorithm, scores, n_pods, n_leaders }
+        Self { tree, request, levels, bounds: &[], tails: &[], algorithm, scores, n_pods, n_leaders }
     }
 
     /// What fits into a domain.
@@ -80,7 +87,8 @@ impl<'a> Search<'a> {
 
     /// Number of slices to place.
     pub fn n_slices(&self) -> i64 {
-        // A remainder is dropped, as Kueue does: those pods are placed nowhere (rules/08 §7).
+        // A remainder that is no slice of its own is dropped, as Kueue does: those pods are placed nowhere (rules/08
+        // §7).
         self.n_pods / self.request.slice_size
     }
 
@@ -143,8 +151,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn is_sufficient(&self, counts: Counts) -> bool {
-        counts.slices_with_leader >= self.n_slices() && counts.leaders >= self.n_leaders
+    fn is_sufficient(&self, level: usize, row: Row) -> bool {
+        let counts = self.counts(level, row);
+        let room = if self.has_tail() {
+            self.room_beside_tail(level, row, self.n_leaders > 0)
+        } else {
+            counts.slices_with_leader
+        };
+        room >= self.n_slices() && counts.leaders >= self.n_leaders
     }
 
     /// Chooses the domains to fill.
@@ -160,11 +174,18 @@ impl<'a> Search<'a> {
         let Some(&first) = rows.first() else { return Err(Lack::NoDomains(level)) };
         let one = |row| Ok(Chosen { level, rows: vec![row] });
         match self.algorithm {
-            Algorithm::BestFit if self.is_sufficient(counts(first)) => {
+            // The first holds the most slices, but another one may hold the shorter one beside them.
+            Algorithm::BestFit if self.has_tail() => {
+                let best = self.best_fit_with_tail(level, &rows, n, n_leaders);
+                if counts(first).leaders >= n_leaders && self.is_sufficient(level, best) {
+                    return one(best);
+                }
+            }
+            Algorithm::BestFit if self.is_sufficient(level, first) => {
                 return one(rows[self.best_fit(&counts, &rows, Unit::Slices, n, n_leaders)]);
             }
             Algorithm::LeastFree => {
-                if let Some(&enough) = rows.iter().find(|&&row| self.is_sufficient(counts(row))) {
+                if let Some(&enough) = rows.iter().find(|&&row| self.is_sufficient(level, row)) {
                     return one(enough);
                 }
             }
@@ -172,9 +193,12 @@ impl<'a> Search<'a> {
         }
         if self.request.required {
             // With scores, the best one need not be the largest.
-            let enough = rows.iter().skip(1).position(|&row| self.is_sufficient(counts(row)));
+            let enough = rows.iter().skip(1).position(|&row| self.is_sufficient(level, row));
             if let Some(at) = enough.filter(|_| self.scores && self.algorithm == Algorithm::BestFit) {
                 let rest = &rows[at + 1..];
+                if self.has_tail() {
+                    return one(self.best_fit_with_tail(level, rest, n, n_leaders));
+                }
                 return one(rest[self.best_fit(&counts, rest, Unit::Slices, n, n_leaders)]);
             }
             let shown = match self.algorithm {
@@ -194,13 +218,21 @@ impl<'a> Search<'a> {
         let (n, best_fit) = (self.n_slices(), self.algorithm == Algorithm::BestFit);
         let (mut rest, mut n_leaders) = (n, self.n_leaders);
         let counts = |row| self.counts(level, row);
-        self.put_leader_first(&counts, &mut list, Unit::Slices, n_leaders, n);
-        let mut rows = Vec::new();
+        if self.has_tail() {
+            self.put_leader_first_with_tail(level, &mut list);
+        } else {
+            self.put_leader_first(&counts, &mut list, Unit::Slices, n_leaders, n);
+        }
+        let (mut rows, mut holds_tail) = (Vec::new(), !self.has_tail());
         while n_leaders > 0 && list.first().is_some_and(|&row| counts(row).leaders > 0) {
             let enough = best_fit && counts(list[0]).slices_with_leader >= rest;
             let at = if enough { self.best_fit(&counts, &list, Unit::Slices, rest, n_leaders) } else { 0 };
-            let row = list.remove(at);
-            rest -= counts(row).slices_with_leader;
+            let row = list[at];
+            // The first goes, whichever is taken: if it is another one, no more slices are left to place.
+            list.remove(0);
+            let room = counts(row).slices_with_leader;
+            holds_tail = holds_tail || self.holds_tail(level, row, room.min(rest), true);
+            rest -= room;
             n_leaders -= counts(row).leaders;
             rows.push(row);
         }
@@ -208,14 +240,21 @@ impl<'a> Search<'a> {
             return Err(Lack::Fits { shown: self.n_leaders - n_leaders, level });
         }
         self.sort_plain(level, &mut list, self.algorithm);
-        let mut list = list.as_slice();
+        let all = list;
+        let mut list = all.as_slice();
         while rest > 0 {
             let Some(&first) = list.first() else { return Err(Lack::Fits { shown: n - rest, level }) };
             let enough = best_fit && counts(first).slices >= rest;
             let row = if enough { list[self.best_fit(&counts, list, Unit::Slices, rest, 0)] } else { first };
-            rest -= counts(row).slices;
+            let room = counts(row).slices;
+            holds_tail = holds_tail || self.holds_tail(level, row, room.min(rest), false);
+            rest -= room;
             rows.push(row);
             list = &list[1..];
+        }
+        if !holds_tail {
+            let other = all.iter().find(|row| !rows.contains(row) && self.takes_tail(level, **row));
+            rows.push(*other.ok_or(Lack::Fits { shown: n, level })?);
         }
         Ok(Chosen { level, rows })
     }

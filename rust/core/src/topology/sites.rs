@@ -146,8 +146,8 @@ impl Sites {
 
     fn take(&mut self, tried: &Tried) {
         let Some(site) = self.by_flavor.get_mut(&tried.flavor) else { return };
-        if let Some(leaf) = site.tree.find_leaf_by_id(&tried.leaf) {
-            site.tree.capacity.take(leaf, &tried.per_pod, tried.n);
+        if let Some(named) = site.tree.find_by_id(&tried.leaf) {
+            site.tree.occupy(named, &tried.per_pod, tried.n);
         }
     }
 
@@ -163,27 +163,37 @@ impl Sites {
         self.rollback(SitesMark(0));
     }
 
-    /// Tries adding pods. Only their own flavors see it, even if others have the same nodes.
-    pub fn try_with(&mut self, stands: &[Stand]) {
-        self.try_stands(stands, 1, |_| true);
+    /// Tries adding pods. If `pools`, all flavors that share hosts see it, else only their own.
+    pub fn try_with(&mut self, stands: &[Stand], pools: bool) {
+        self.try_stands(stands, 1, pools, |_| true);
     }
 
     /// Tries removing pods, from those of their flavors that their ClusterQueue still `has`.
-    pub fn try_without(&mut self, stands: &[Stand], has: impl Fn(FlavorId) -> bool) {
-        self.try_stands(stands, -1, has);
+    pub fn try_without(&mut self, stands: &[Stand], pools: bool, has: impl Fn(FlavorId) -> bool) {
+        self.try_stands(stands, -1, pools, has);
     }
 
-    fn try_stands(&mut self, stands: &[Stand], sign: i64, has: impl Fn(FlavorId) -> bool) {
+    fn try_stands(&mut self, stands: &[Stand], sign: i64, pools: bool, has: impl Fn(FlavorId) -> bool) {
         for stand in stands {
-            for &flavor in stand.flavors.iter().filter(|flavor| has(**flavor)) {
-                for (leaf, n) in stand.domains() {
-                    let n = sign * n;
-                    let tried = Tried { flavor, leaf, per_pod: Arc::clone(&stand.per_pod), n };
-                    self.take(&tried);
-                    self.log.push(tried);
+            for &own in stand.flavors.iter().filter(|flavor| has(**flavor)) {
+                let others = self.by_flavor.keys().filter(|_| pools);
+                let others = others.filter(|other| **other != own && self.share_hosts(own, **other));
+                let seen_by: SmallVec<[FlavorId; 4]> = std::iter::once(own).chain(others.copied()).collect();
+                for flavor in seen_by {
+                    for (leaf, n) in stand.domains() {
+                        let n = sign * n;
+                        let tried = Tried { flavor, leaf, per_pod: Arc::clone(&stand.per_pod), n };
+                        self.take(&tried);
+                        self.log.push(tried);
+                    }
                 }
             }
         }
+    }
+
+    /// Do the assignments of both flavors name hosts?
+    pub fn share_hosts(&self, a: FlavorId, b: FlavorId) -> bool {
+        self.is_by_hostname(a) && self.is_by_hostname(b)
     }
 
     /// Does each of these have room on its own (rules/08 §11.6)?
@@ -195,12 +205,18 @@ impl Sites {
             template.retain(|name, n| name != PODS || *n > 0);
             let sites = stand.flavors.iter().filter_map(|flavor| self.by_flavor.get(flavor));
             sites.into_iter().all(|site| {
-                let demand = site.tree.capacity.demand(&template);
+                let tree = &site.tree;
+                let named = tree.named_capacity().demand(&template);
+                // Each pod needs a node that takes it whole (rules/08 §11.6).
+                let of_nodes = tree.bounds().map(|_| tree.capacity.demand(&template));
                 stand.domains().all(|(id, n)| {
-                    let leaf = site.tree.find_leaf_by_id(&id);
-                    leaf.is_some_and(|leaf| {
-                        site.tree.capacity.remaining(leaf, true, (None, None)).fits(&demand, None).0 >= n
-                    })
+                    let Some(row) = tree.find_by_id(&id) else { return false };
+                    let room = tree.named_capacity().remaining(row, true, (None, None)).fits(&named, None).0;
+                    let of_nodes = of_nodes.as_ref().map(|demand| {
+                        let fits = |leaf| tree.capacity.remaining(leaf, true, (None, None)).fits(demand, None).0;
+                        tree.leaves_of(row).map(fits).sum::<i64>()
+                    });
+                    room >= n && of_nodes.is_none_or(|room| room >= n)
                 })
             })
         })
@@ -218,8 +234,8 @@ impl Sites {
                 };
                 for (_, site) in self.by_flavor.iter_mut().filter(seen_by) {
                     for (id, n) in stand.domains() {
-                        if let Some(leaf) = site.tree.find_leaf_by_id(&id) {
-                            site.tree.capacity.take(leaf, &stand.per_pod, if adds { n } else { -n });
+                        if let Some(named) = site.tree.find_by_id(&id) {
+                            site.tree.occupy(named, &stand.per_pod, if adds { n } else { -n });
                         }
                     }
                 }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::base::changes::Change;
-use crate::topology::capacity::{Amounts, Demand, Row};
-use crate::topology::counts::{Counts, Levels, roll_up};
+use crate::topology::capacity::{Amounts, Capacity, Demand, Remaining, Row};
+use crate::topology::counts::{Bound, Counts, Levels, roll_up};
 use crate::topology::filter::{PodFacts, Refusal, Refusals};
 use crate::topology::matches::{KnownMatches, Matches};
 use crate::topology::request::Request;
@@ -30,14 +30,31 @@ pub struct Kind {
     pub request: Request,
     /// The leaves that they may use.
     pub matches: Arc<Matches>,
+    /// The leaves that the leader may use, if that is not decided by `matches`.
+    pub of_leader: Option<Arc<Matches>>,
     /// Do preferred terms count?
     pub scores: bool,
     /// Is the usage of workloads ignored?
     pub simulates_empty: bool,
 }
 
-/// What only one placement sees of a leaf: amounts taken, and given back.
-pub type Besides<'a> = BTreeMap<Row, (Option<&'a Amounts>, Option<&'a Amounts>)>;
+/// Amounts taken, and given back.
+pub type Moved<'a> = (Option<&'a Amounts>, Option<&'a Amounts>);
+
+/// What only one placement sees.
+#[derive(Debug, Default)]
+pub struct Besides<'a> {
+    /// Of leaves.
+    pub leaves: BTreeMap<Row, Moved<'a>>,
+    /// Of the domains that assignments name, if their leaves are nodes that nothing names.
+    pub named: Vec<(Row, Moved<'a>)>,
+}
+
+impl<'a> Besides<'a> {
+    fn moved(&self) -> (impl Iterator<Item = (Row, Moved<'a>)> + '_, &[(Row, Moved<'a>)]) {
+        (self.leaves.iter().map(|(leaf, amounts)| (*leaf, *amounts)), &self.named)
+    }
+}
 
 /// Which leaves may be used, if not all.
 pub type Within<'a> = Option<&'a dyn Fn(Row) -> bool>;
@@ -47,14 +64,16 @@ pub type Within<'a> = Option<&'a dyn Fn(Row) -> bool>;
 pub struct Table {
     pub kind: Kind,
     pub levels: Levels,
+    /// What the room of the domains allows that assignments name; empty if these are leaves.
+    pub bounds: Vec<Bound>,
     /// What limits pods on each leaf.
     limits: Vec<Limit>,
     /// By resource of a pod, how many leaves are short of it.
     n_short: Vec<usize>,
     /// How many leaves are outside the allowed ones.
     n_outside: usize,
-    /// The number of leaf changes that it includes.
-    n_seen: u64,
+    /// The number of changes of leaves, and of bounds, that it includes.
+    n_seen: (u64, u64),
 }
 
 /// What limits pods on a leaf.
@@ -63,6 +82,8 @@ enum Limit {
     Nothing,
     /// The node, or its location.
     Place,
+    /// The node, on which a leader may be nevertheless.
+    PlaceOfWorkers,
     /// Too little of a resource, by index in a pod's requests.
     Resource(u32),
 }
@@ -73,24 +94,30 @@ struct Counter<'a> {
     kind: &'a Kind,
     demand: Demand<'a>,
     of_leader: Option<Demand<'a>>,
+    /// The requests of both once more, by the columns of bounds.
+    of_named: Option<(Demand<'a>, Option<Demand<'a>>)>,
 }
 
 impl<'a> Counter<'a> {
     fn new(tree: &'a Tree, kind: &'a Kind) -> Self {
         let of_leader = kind.leader.as_ref().map(|requests| tree.capacity.demand(requests));
-        Self { tree, kind, demand: tree.capacity.demand(&kind.requests), of_leader }
+        let of_named = tree.bounds().map(|bounds| {
+            (bounds.demand(&kind.requests), kind.leader.as_ref().map(|requests| bounds.demand(requests)))
+        });
+        Self { tree, kind, demand: tree.capacity.demand(&kind.requests), of_leader, of_named }
     }
 
     /// What fits into an allowed leaf.
-    fn leaf(&self, leaf: Row, besides: (Option<&Amounts>, Option<&Amounts>)) -> (Counts, Limit) {
+    fn leaf(&self, leaf: Row, besides: Moved<'_>) -> (Counts, Limit) {
         let Kind { matches, request, .. } = self.kind;
         if matches.refuse(leaf) {
-            return (Counts::default(), Limit::Place);
+            return self.leaf_of_leader(leaf, besides);
         }
         let score = if self.kind.scores { matches.score(leaf) } else { 0 };
         let remaining = self.tree.capacity.remaining(leaf, !self.kind.simulates_empty, besides);
         let (pods, limit) = remaining.fits(&self.demand, None);
-        let leader = self.of_leader.as_ref().filter(|demand| remaining.fits(demand, None).0 > 0);
+        let of_leader = self.of_leader.as_ref().filter(|_| !self.refuses_leader(leaf));
+        let leader = of_leader.filter(|demand| remaining.fits(demand, None).0 > 0);
         let pods_with_leader = if leader.is_some() { remaining.fits(&self.demand, leader).0 } else { pods };
         let mut counts =
             Counts { pods, pods_with_leader, leaders: i64::from(leader.is_some()), score, ..Counts::default() };
@@ -102,12 +129,38 @@ impl<'a> Counter<'a> {
         (counts, limit)
     }
 
+    fn refuses_leader(&self, leaf: Row) -> bool {
+        self.kind.of_leader.as_ref().is_some_and(|matches| matches.refuse(leaf))
+    }
+
+    /// Where no worker may be, the leader may be (rules/08 §5.3).
+    fn leaf_of_leader(&self, leaf: Row, besides: Moved<'_>) -> (Counts, Limit) {
+        let demand = self.of_leader.as_ref().filter(|_| self.kind.of_leader.is_some() && !self.refuses_leader(leaf));
+        let Some(demand) = demand else { return (Counts::default(), Limit::Place) };
+        let remaining = self.tree.capacity.remaining(leaf, !self.kind.simulates_empty, besides);
+        let leaders = i64::from(remaining.fits(demand, None).0 > 0);
+        (Counts { leaders, ..Counts::default() }, Limit::PlaceOfWorkers)
+    }
+
+    /// What the room of a domain allows that assignments name (rules/08 §5.6).
+    fn bound(&self, named: Row, besides: Moved<'_>) -> Bound {
+        let (Some(bounds), Some((workers, leader))) = (self.tree.bounds(), &self.of_named) else {
+            return Bound::default();
+        };
+        let remaining: Remaining<'_> = bounds.remaining(named, !self.kind.simulates_empty, besides);
+        let pods = remaining.fits(workers, None).0;
+        let leader = leader.as_ref().filter(|demand| remaining.fits(demand, None).0 > 0);
+        let pods_with_leader = if leader.is_some() { remaining.fits(workers, leader).0 } else { pods };
+        Bound { pods, pods_with_leader, leaders: i64::from(leader.is_some()) }
+    }
+
     /// What fits into a domain, from what fits into its children.
-    fn domain(&self, levels: &[Vec<Counts>], level: usize, row: Row) -> Counts {
+    fn domain(&self, levels: &[Vec<Counts>], bounds: &[Bound], level: usize, row: Row) -> Counts {
         let children = &levels[level + 1][self.tree.children(level, row)];
         let size = self.kind.request.inner_sizes[level + 1];
         let needs_leader = self.of_leader.is_some() && self.tree.changes.has(Change::LeadersNeedDomains);
-        roll_up(&self.kind.request, level, children, size, needs_leader)
+        let bound = if level == self.tree.named_level() { bounds.get(row).copied() } else { None };
+        roll_up(&self.kind.request, level, children, (size, bound), needs_leader)
     }
 }
 
@@ -130,23 +183,25 @@ impl Table {
                 n_short[at as usize] += 1;
             }
         }
+        let n_bounds = tree.bounds().map_or(0, |_| tree.n_domains(tree.named_level()));
+        let bounds: Vec<Bound> = (0..n_bounds).map(|row| counter.bound(row, (None, None))).collect();
         for level in (0..tree.lowest()).rev() {
             for row in 0..tree.n_domains(level) {
-                levels[level][row] = counter.domain(&levels, level, row);
+                levels[level][row] = counter.domain(&levels, &bounds, level, row);
             }
         }
-        Self { kind, levels, limits, n_short, n_outside, n_seen: tree.capacity.n_changes() }
+        Self { kind, levels, bounds, limits, n_short, n_outside, n_seen: n_changes(tree) }
     }
 
-    /// Recounts some leaves, and the domains above them. `note` gets the level of each changed domain, and its old and
-    /// new counts.
+    /// Recounts some leaves and bounds, and the domains above them. `note` gets the level of each changed domain, and its
+    /// old and new counts.
     pub fn recount<'b>(
         &mut self,
         tree: &Tree,
-        leaves: impl Iterator<Item = (Row, (Option<&'b Amounts>, Option<&'b Amounts>))>,
+        (leaves, named): (impl Iterator<Item = (Row, Moved<'b>)>, &[(Row, Moved<'b>)]),
         mut note: impl FnMut(usize, Counts, Counts),
     ) {
-        let Self { kind, levels, limits, n_short, .. } = self;
+        let Self { kind, levels, bounds, limits, n_short, .. } = self;
         let counter = Counter::new(tree, kind);
         let lowest = tree.lowest();
         let mut changed = Vec::new();
@@ -169,10 +224,16 @@ impl Table {
         for level in (0..lowest).rev() {
             let parents = changed.iter().map(|&row| tree.ancestor(level + 1, row, level));
             let mut rows: Vec<Row> = parents.collect();
+            if level == tree.named_level() {
+                for &(row, besides) in named {
+                    bounds[row] = counter.bound(row, besides);
+                    rows.push(row);
+                }
+            }
             rows.sort_unstable();
             rows.dedup();
             rows.retain(|&row| {
-                let counts = counter.domain(levels, level, row);
+                let counts = counter.domain(levels, bounds, level, row);
                 let before = std::mem::replace(&mut levels[level][row], counts);
                 if before != counts {
                     note(level, before, counts);
@@ -185,13 +246,15 @@ impl Table {
 
     /// Counts what has changed since, or everything if that is cheaper.
     fn catch_up(&mut self, tree: &Tree) {
-        match tree.capacity.changes_since(self.n_seen) {
-            Some(leaves) => {
-                let mut leaves: Vec<Row> = leaves.collect();
-                leaves.sort_unstable();
-                leaves.dedup();
-                self.recount(tree, leaves.into_iter().map(|leaf| (leaf, (None, None))), |_, _, _| {});
-                self.n_seen = tree.capacity.n_changes();
+        let named = match tree.bounds() {
+            Some(bounds) => bounds.changes_since(self.n_seen.1).map(sorted),
+            None => Some(Vec::new()),
+        };
+        match tree.capacity.changes_since(self.n_seen.0).map(sorted).zip(named) {
+            Some((leaves, named)) => {
+                let named: Vec<_> = named.into_iter().map(|row| (row, (None, None))).collect();
+                self.recount(tree, (leaves.into_iter().map(|leaf| (leaf, (None, None))), &named), |_, _, _| {});
+                self.n_seen = n_changes(tree);
             }
             None => *self = Self::new(tree, self.kind.clone(), None),
         }
@@ -207,6 +270,19 @@ impl Table {
         }
         refusals
     }
+}
+
+/// How often leaves, and the domains that assignments name above them, have changed.
+fn n_changes(tree: &Tree) -> (u64, u64) {
+    (tree.capacity.n_changes(), tree.bounds().map_or(0, Capacity::n_changes))
+}
+
+/// Each of these once, in order.
+fn sorted(rows: impl Iterator<Item = Row>) -> Vec<Row> {
+    let mut rows: Vec<Row> = rows.collect();
+    rows.sort_unstable();
+    rows.dedup();
+    rows
 }
 
 /// The tables of a flavor, the last used first.
@@ -256,13 +332,14 @@ impl Tables {
     ) -> R {
         if within.is_some() {
             let mut table = Table::new(tree, kind, within);
-            table.recount(tree, besides.iter().map(|(leaf, amounts)| (*leaf, *amounts)), |_, _, _| {});
+            table.recount(tree, besides.moved(), |_, _, _| {});
             return look(&table);
         }
         let table = self.of(tree, kind);
-        table.recount(tree, besides.iter().map(|(leaf, amounts)| (*leaf, *amounts)), |_, _, _| {});
+        table.recount(tree, besides.moved(), |_, _, _| {});
         let found = look(table);
-        table.recount(tree, besides.keys().map(|leaf| (*leaf, (None, None))), |_, _, _| {});
+        let named: Vec<_> = besides.named.iter().map(|it| (it.0, (None, None))).collect();
+        table.recount(tree, (besides.leaves.keys().map(|leaf| (*leaf, (None, None))), &named), |_, _, _| {});
         found
     }
 }

@@ -13,7 +13,7 @@ use crate::testing::Dice;
 use crate::topology::capacity::Amounts;
 use crate::topology::counts::Counts;
 use crate::topology::filter::PodFacts;
-use crate::topology::placement::{Ask, Assumed, Ground, Places, Seen, Terms};
+use crate::topology::placement::{AmountsById, Ask, Assumed, Ground, Places, Seen, Terms};
 use crate::topology::request::Wish;
 use crate::topology::search::Search;
 use crate::topology::tree::{HOSTNAME, Offer, Tree};
@@ -40,7 +40,7 @@ fn node(name: &str, labels: &[(&str, &str)], cpus: i64) -> Arc<Node> {
 }
 
 fn tree(levels: &[&str], nodes: &[Arc<Node>]) -> Tree {
-    Tree::new(&keys(levels), nodes.iter().map(|node| Offer { node, taken: None }), Changes::default())
+    Tree::new(&keys(levels), nodes.iter().map(|node| Offer { node, taken: None }), Changes::default(), false)
 }
 
 /// Racks of hosts with these CPUs: host `h<rack><host>`.
@@ -84,7 +84,8 @@ fn place(tree: &Tree, pod_sets: &[PodSet], gates: Gates) -> Places {
     let cpu: Amounts = BTreeMap::from([("cpu".to_owned(), 1000)]);
     let ask = |(index, pod_set)| ask(index, pod_set, &cpu, None);
     let asks: Vec<Ask<'_>> = pod_sets.iter().enumerate().map(ask).collect();
-    let terms = Terms { gates, simulates_empty: false, unhealthy: None, stays: false, given_back: &Assumed::default() };
+    let terms =
+        Terms { gates, simulates_empty: false, unhealthy: None, stays: false, given_back: &AmountsById::default() };
     ground(tree).place(&asks, terms, &mut Assumed::default(), ("", &mut Seen::default()))
 }
 
@@ -183,6 +184,37 @@ fn a_leader_is_placed_with_its_workers() {
     let group = [pod_set("leader", 1, in_group(required(RACK))), pod_set("worker", 4, in_group(required(RACK)))];
     let places = place(&two, &group, Gates::default());
     assert_eq!(shown(&places, 0), shown(&places, 1), "both bear the reason");
+}
+
+#[test]
+fn pods_beyond_whole_slices_make_a_shorter_one_that_comes_last() {
+    let gates = Gates::default().with(Gate::TASPartialSlices, true);
+    let placed = |tree: &Tree, count, request| shown(&place(tree, &[pod_set("main", count, request)], gates), 0);
+    let three = racks(&[&[3], &[4], &[4]]);
+    assert_eq!(placed(&three, 10, slices(preferred(RACK), RACK, 4)), "h10:4 h20:4 h00:2");
+    assert_eq!(placed(&three, 8, slices(preferred(RACK), RACK, 4)), "h10:4 h20:4");
+    let too_many = "topology \"t\" allows to fit only 2 out of 3 slice(s)";
+    let two = racks(&[&[1, 1, 1], &[4], &[5]]);
+    assert_eq!(placed(&two, 11, slices(preferred(RACK), RACK, 4)), "h10:4 h20:4 h00:1 h01:1 h02:1");
+    assert_eq!(placed(&racks(&[&[4], &[5]]), 10, slices(preferred(RACK), RACK, 4)), too_many);
+}
+
+#[test]
+fn a_pod_needs_a_node_below_the_levels_of_the_topology() {
+    let nodes = [node("a", &[(RACK, "r1")], 4), node("b", &[(RACK, "r1")], 4), node("c", &[(RACK, "r2")], 3)];
+    let offers = || nodes.iter().map(|node| Offer { node, taken: None });
+    let mut tree = Tree::new(&keys(&[RACK]), offers(), Changes::default(), true);
+    assert_eq!((tree.n_leaves(), tree.n_domains(0), tree.has_nodes()), (3, 2, true));
+    assert_eq!(place_one(&tree, 8, required(RACK)), "r1:8");
+    let cpu: Amounts = BTreeMap::from([("cpu".to_owned(), 1000)]);
+    let rack = tree.find_by_id("r1").expect("it has nodes");
+    tree.occupy(rack, &cpu, 3);
+    assert_eq!(place_one(&tree, 6, required(RACK)), "topology \"t\" allows to fit only 5 out of 6 pod(s)");
+    assert_eq!(place_one(&tree, 8, preferred(RACK)), "r1:5 r2:3");
+    let leaf = tree.leaf_of(&nodes[1]).expect("it is of the flavor");
+    assert!(tree.take_outside(leaf, &cpu, 4));
+    assert_eq!(place_one(&tree, 2, required(RACK)), "r2:2");
+    assert_eq!(place_one(&tree, 1, required(HOSTNAME)), "no requested topology level: kubernetes.io/hostname");
 }
 
 #[test]
@@ -342,8 +374,8 @@ fn cached_tables_change_no_placement() {
             let mut sets = vec![pod_set("worker", 4, slices(asked.clone(), HOSTNAME, 1 + i32::from(dice.once_in(3))))];
             sets.extend(dice.once_in(3).then(|| pod_set("leader", 1, asked)));
             let asks: Vec<Ask<'_>> = sets.iter().enumerate().map(|(at, it)| ask(at, it, &cpu, None)).collect();
-            let gone = Assumed::from([("h00".into(), Amounts::from([("cpu".to_owned(), 1000)]))]);
-            let nobody = Assumed::default();
+            let gone = AmountsById::from([("h00".into(), Amounts::from([("cpu".to_owned(), 1000)]))]);
+            let nobody = AmountsById::default();
             let terms = Terms {
                 gates: Gates::default().with(Gate::TASBalancedPlacement, dice.once_in(4)),
                 simulates_empty: dice.once_in(4),
@@ -379,7 +411,7 @@ fn a_replacement_moves_only_the_pods_of_the_lost_host() {
             simulates_empty: false,
             unhealthy: Some(host),
             stays: false,
-            given_back: &Assumed::default(),
+            given_back: &AmountsById::default(),
         };
         shown(&ground(&hosts).place(&asks, terms, &mut Assumed::default(), ("", &mut Seen::default())), 0)
     };

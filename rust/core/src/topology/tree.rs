@@ -16,16 +16,22 @@ use crate::topology::capacity::{Amounts, Capacity, Row};
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// The domains of one flavor and what their nodes offer. A leaf is a domain of the lowest level.
+///
+/// An assignment names domains of the last level that the Topology has. If that is not the hostname, the nodes may be one
+/// more level below, which nothing names.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// The label of each level, the coarsest first.
+    /// The label of each level of the Topology, the coarsest first.
     pub keys: Vec<String>,
     levels: Vec<Level>,
     /// For each leaf, its first node by name.
     nodes: Vec<Arc<Node>>,
+    /// The domains that an assignment may name.
     by_id: FxHashMap<Arc<str>, u32>,
-    /// Capacity and usage of the leaves.
+    /// Capacity of the leaves, and their usage by workloads if assignments name them.
     pub capacity: Capacity,
+    /// With nodes below the domains that assignments name, capacity and usage of those domains.
+    bounds: Option<Capacity>,
     /// What the release does.
     pub changes: Changes,
 }
@@ -59,9 +65,16 @@ pub fn belongs(node: &Node, labels: &StringMap, levels: &[String], any_condition
 }
 
 impl Tree {
-    /// The domains of these nodes, which are sorted by name and have a value for each level.
-    pub fn new<'a>(keys: &[String], offers: impl IntoIterator<Item = Offer<'a>>, changes: Changes) -> Self {
+    /// The domains of these nodes, which are sorted by name and have a value for each level. `to_nodes`: the leaves are
+    /// nodes, even if the last level is not the hostname.
+    pub fn new<'a>(
+        keys: &[String],
+        offers: impl IntoIterator<Item = Offer<'a>>,
+        changes: Changes,
+        to_nodes: bool,
+    ) -> Self {
         let by_hostname = ends_with_hostname(keys);
+        let adds_level = to_nodes && !by_hostname;
         let mut leaves: BTreeMap<Vec<String>, (Arc<Node>, Amounts)> = BTreeMap::new();
         let mut path_of_host: FxHashMap<String, Vec<String>> = FxHashMap::default();
         for Offer { node, taken } in offers {
@@ -70,6 +83,10 @@ impl Tree {
                 // Nodes with one hostname are one domain, whatever their other labels.
                 let host = path.last().cloned().unwrap_or_default();
                 path = path_of_host.entry(host).or_insert(path).clone();
+            }
+            if adds_level {
+                // Not by label: nodes that share a hostname stay apart (rules/08 §4.2).
+                path.push(node.meta.name.clone());
             }
             let (_, offered) = leaves.entry(path).or_insert_with(|| (Arc::clone(node), Amounts::new()));
             for (resource, value) in values(&node.allocatable) {
@@ -81,7 +98,7 @@ impl Tree {
                 *sum = sum.wrapping_sub(*value);
             }
         }
-        let mut levels: Vec<Level> = vec![Level::default(); keys.len()];
+        let mut levels: Vec<Level> = vec![Level::default(); keys.len() + usize::from(adds_level)];
         let mut last: &[String] = &[];
         for path in leaves.keys() {
             let n_same = path.iter().zip(last).take_while(|(a, b)| a == b).count();
@@ -104,10 +121,29 @@ impl Tree {
             first_children.shrink_to_fit();
         }
         let capacity = Capacity::new(leaves.values().map(|(_, offered)| offered), changes);
-        let nodes: Vec<Arc<Node>> = leaves.into_values().map(|(node, _)| node).collect();
-        let mut tree = Self { keys: keys.to_vec(), levels, nodes, by_id: FxHashMap::default(), capacity, changes };
-        tree.by_id = (0..tree.n_leaves()).map(|leaf| (id_of(&tree.assigned_values(leaf)), narrow(leaf))).collect();
+        let by_id = FxHashMap::default();
+        let mut tree = Self { keys: keys.to_vec(), levels, nodes: Vec::new(), by_id, capacity, bounds: None, changes };
+        if adds_level {
+            tree.bounds = Some(tree.sums(leaves.values().map(|(_, offered)| offered)));
+        }
+        tree.nodes = leaves.into_values().map(|(node, _)| node).collect();
+        let n_named = tree.n_domains(tree.named_level());
+        tree.by_id = (0..n_named).map(|row| (id_of(&tree.assigned_values(row)), narrow(row))).collect();
         tree
+    }
+
+    /// The capacity of the domains that assignments name, from that of their nodes.
+    fn sums<'a>(&self, offers: impl Iterator<Item = &'a Amounts>) -> Capacity {
+        let level = self.named_level();
+        let mut sums = vec![Amounts::new(); self.n_domains(level)];
+        for (leaf, offered) in offers.enumerate() {
+            let of_domain = &mut sums[self.parent_of(level + 1, leaf)];
+            for (resource, value) in offered {
+                let sum = of_domain.entry(resource.clone()).or_default();
+                *sum = sum.wrapping_add(*value);
+            }
+        }
+        Capacity::new(sums.iter(), self.changes)
     }
 
     /// The number of levels.
@@ -118,6 +154,11 @@ impl Tree {
     /// The lowest level.
     pub fn lowest(&self) -> usize {
         self.levels.len() - 1
+    }
+
+    /// The level of the domains that assignments name: the last of the Topology.
+    pub fn named_level(&self) -> usize {
+        self.keys.len() - 1
     }
 
     /// The number of leaves.
@@ -135,9 +176,44 @@ impl Tree {
         self.keys.iter().position(|known| known == key)
     }
 
-    /// Is each leaf one host?
+    /// Do assignments name hosts?
     pub fn is_by_hostname(&self) -> bool {
         ends_with_hostname(&self.keys)
+    }
+
+    /// Is each leaf one node, with labels and taints of its own?
+    pub fn has_nodes(&self) -> bool {
+        self.is_by_hostname() || self.bounds.is_some()
+    }
+
+    /// With nodes below the domains that assignments name, capacity and usage of those domains.
+    pub fn bounds(&self) -> Option<&Capacity> {
+        self.bounds.as_ref()
+    }
+
+    /// Capacity and usage of the domains that assignments name.
+    pub fn named_capacity(&self) -> &Capacity {
+        self.bounds.as_ref().unwrap_or(&self.capacity)
+    }
+
+    /// Adds the usage of some pods to a domain that an assignment names; a negative number subtracts it.
+    pub fn occupy(&mut self, named: Row, requests: &Amounts, n_pods: i64) {
+        self.bounds.as_mut().unwrap_or(&mut self.capacity).take(named, requests, n_pods);
+    }
+
+    /// Subtracts what pods outside Kueue take of a leaf. Returns whether all these resources are known; otherwise
+    /// nothing changes.
+    #[must_use]
+    pub fn take_outside(&mut self, leaf: Row, amounts: &Amounts, n_pods: i64) -> bool {
+        if !self.capacity.take_outside(leaf, amounts, n_pods) {
+            return false;
+        }
+        if self.bounds.is_some() {
+            let named = self.parent_of(self.lowest(), leaf);
+            // All resources of nodes are known above them.
+            return self.bounds.as_mut().is_none_or(|bounds| bounds.take_outside(named, amounts, n_pods));
+        }
+        true
     }
 
     /// The children of a domain, in the next level.
@@ -175,12 +251,12 @@ impl Tree {
         (0..=level).map(move |above| &self.levels[above].values[self.ancestor(level, row, above)])
     }
 
-    /// The values by which an assignment names a leaf: its hostname alone, or all levels.
-    pub fn assigned_values(&self, leaf: Row) -> SmallVec<[Arc<str>; 1]> {
+    /// The values by which an assignment names a domain: its hostname alone, or all levels.
+    pub fn assigned_values(&self, named: Row) -> SmallVec<[Arc<str>; 1]> {
         if self.is_by_hostname() {
-            return [Arc::clone(&self.levels[self.lowest()].values[leaf])].into();
+            return [Arc::clone(&self.levels[self.lowest()].values[named])].into();
         }
-        self.values(self.lowest(), leaf).cloned().collect()
+        self.values(self.named_level(), named).cloned().collect()
     }
 
     /// The labels of the levels that an assignment names.
@@ -188,14 +264,38 @@ impl Tree {
         if self.is_by_hostname() { &self.keys[self.lowest()..] } else { &self.keys }
     }
 
-    /// The leaf that an assignment names.
-    pub fn find_leaf(&self, values: &[Arc<str>]) -> Option<Row> {
-        self.find_leaf_by_id(&id_of(values))
+    /// The domain that an assignment names, in [`Tree::named_level`].
+    pub fn find(&self, values: &[Arc<str>]) -> Option<Row> {
+        self.find_by_id(&id_of(values))
     }
 
     /// The same by its id, the joined values.
-    pub fn find_leaf_by_id(&self, id: &str) -> Option<Row> {
-        self.by_id.get(id).map(|&leaf| leaf as Row)
+    pub fn find_by_id(&self, id: &str) -> Option<Row> {
+        self.by_id.get(id).map(|&row| row as Row)
+    }
+
+    /// The leaf of a node of the flavor.
+    pub fn leaf_of(&self, node: &Node) -> Option<Row> {
+        let values: SmallVec<[Arc<str>; 4]> =
+            self.assigned_keys().iter().map(|key| node.meta.labels[key].as_str().into()).collect();
+        let named = self.find(&values)?;
+        if self.bounds.is_none() {
+            return Some(named);
+        }
+        let leaves = self.children(self.named_level(), named);
+        let names = &self.levels[self.lowest()].values[leaves.clone()];
+        let at = names.binary_search_by(|name| (**name).cmp(&node.meta.name)).ok()?;
+        Some(leaves.start + at)
+    }
+
+    /// The domain that names a leaf in an assignment.
+    pub fn named_of(&self, leaf: Row) -> Row {
+        self.ancestor(self.lowest(), leaf, self.named_level())
+    }
+
+    /// The leaves in a domain that an assignment names.
+    pub fn leaves_of(&self, named: Row) -> Range<Row> {
+        self.below(self.named_level(), named, self.lowest())
     }
 
     /// The node whose labels and taints count for a leaf.

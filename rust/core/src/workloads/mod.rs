@@ -149,6 +149,7 @@ impl Id for FormId {
 /// What scheduling reads of a pod set besides count and totals (rules/05 §4).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FormKey {
+    /// Empty where names do not count.
     name: String,
     min_count: Option<i32>,
     topology: Option<Box<TopologyRequest>>,
@@ -278,7 +279,7 @@ impl Workloads {
             return Arc::clone(found);
         }
         let Prepared { adjusted, totals, misfit, original_misfit } = prepare(&pod_sets);
-        let keys: Vec<FormKey> = adjusted.iter().map(form_key).collect();
+        let keys: Vec<FormKey> = self.form_keys(&adjusted);
         let form = self.forms.id_of(keys).0;
         let number = self.n_specs;
         self.n_specs += 1;
@@ -294,6 +295,10 @@ impl Workloads {
         });
         Arc::make_mut(&mut self.specs).entry(hash).or_default().push(Arc::clone(&spec));
         spec
+    }
+
+    fn form_keys(&self, pod_sets: &[PodSet]) -> Vec<FormKey> {
+        pod_sets.iter().map(|pod_set| form_key(pod_set, self.rules.pod_set_names_count())).collect()
     }
 
     /// Drops computed values of pod sets after LimitRanges or RuntimeClasses have changed.
@@ -397,7 +402,7 @@ fn hash_of(class: u64, pod_sets: &[PodSet]) -> u64 {
     hasher.finish()
 }
 
-fn form_key(pod_set: &PodSet) -> FormKey {
+fn form_key(pod_set: &PodSet, names_count: bool) -> FormKey {
     let mut spec = pod_set.template.spec.clone();
     // Kueue's shape includes requests and ports of containers, not names, limits or restart policies.
     spec.priority_class_name.clear();
@@ -410,7 +415,7 @@ fn form_key(pod_set: &PodSet) -> FormKey {
         resources.limits.clear();
     }
     FormKey {
-        name: pod_set.name.clone(),
+        name: if names_count { pod_set.name.clone() } else { String::new() },
         min_count: pod_set.min_count,
         topology: pod_set.topology_request.clone(),
         spec,

@@ -1,6 +1,6 @@
 //! The numbers of a workload that cycles and sort orders read, in one cache line.
 
-use crate::base::gates::Gates;
+use crate::base::gates::{Gate, Gates};
 use crate::base::ids::{LocalQueueId, QueueId, ShapeId};
 use crate::objects::conditions::{self, find_false, find_true};
 use crate::objects::config::{Config, RequeuingTimestamp};
@@ -52,6 +52,13 @@ pub(crate) struct RowRules {
 impl From<&Config> for RowRules {
     fn from(config: &Config) -> Self {
         Self { gates: config.gates, requeuing: config.requeuing_timestamp }
+    }
+}
+
+impl RowRules {
+    /// Do the names of pod sets belong to a shape (rules/05 §4)?
+    pub(super) fn pod_set_names_count(self) -> bool {
+        !self.gates.enabled(Gate::SchedulingEquivalenceHashingIgnorePodSetName)
     }
 }
 

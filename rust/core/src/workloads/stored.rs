@@ -144,7 +144,7 @@ impl Workloads {
             let (misfit, original_misfit) = (Stored::read_from(from)?, Stored::read_from(from)?);
             let is_whole = adjusted.len() == original.len() && totals.len() == original.len();
             from.check(is_whole, "pod sets without their totals")?;
-            let form = self.forms.id_of(adjusted.iter().map(form_key).collect()).0;
+            let form = self.forms.id_of(self.form_keys(&adjusted)).0;
             let (number, resource_requests) = (self.n_specs, OnceLock::new());
             self.n_specs += 1;
             let spec = Spec { number, original, adjusted, totals, resource_requests, form, misfit, original_misfit };

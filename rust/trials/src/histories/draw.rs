@@ -133,6 +133,7 @@ impl<'a> Draw<'a> {
             config.wait_for_pods_ready = Some(WaitForPodsReady {
                 timeout_ns: 5_000_000_000,
                 recovery_timeout_ns: Some(1_000_000_000),
+                unscheduled_timeout_ns: None,
                 block_admission: true,
                 requeuing_timestamp: config.requeuing_timestamp,
                 backoff_limit_count: Some(1),

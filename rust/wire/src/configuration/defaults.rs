@@ -111,7 +111,11 @@ fn certificates(certificates: &mut InternalCertManagement) {
 }
 
 fn client_connection(connection: &mut ClientConnection, changes: Changes) {
-    let (qps, burst) = if changes.has(Change::ClientConnectionIsFast) { (300.0, 500) } else { (20.0, 30) };
+    let (qps, burst) = match () {
+        () if changes.has(Change::ClientConnectionIsFaster) => (1000.0, 1000),
+        () if changes.has(Change::ClientConnectionIsFast) => (300.0, 500),
+        () => (20.0, 30),
+    };
     connection.qps.get_or_insert(qps);
     connection.burst.get_or_insert(burst);
 }

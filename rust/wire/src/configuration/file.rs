@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use kueuecore::base::quantity::Quantity;
-use kueuecore::base::releases::Release;
+use kueuecore::base::releases::{self, Release};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ pub const ONLY_IN: [(&str, Version); 11] = [
 ];
 
 /// Fields that older releases of Kueue do not have: the first line of releases that has each (rules/11 §1).
-pub const SINCE: [(&str, u8); 11] = [
+pub const SINCE: [(&str, u8); 13] = [
     ("visibilityServer", 17),
     ("metrics.customLabels", 17),
     ("metrics.localQueueMetrics", 17),
@@ -54,13 +54,16 @@ pub const SINCE: [(&str, u8); 11] = [
     ("metrics.customLabels[].sourceKind", 19),
     ("metrics.customLabels[].trackedValues", 19),
     ("tls.curvePreferences", 19),
+    ("waitForPodsReady.unscheduledTimeout", 20),
+    ("waitForPodsReady.maxTimeoutOnWorkload", 20),
 ];
 
 /// The line of releases, such as 17 of 0.17, that first has a field which a release does not have; the path of the
 /// field has no list positions.
 #[must_use]
 pub fn comes_with(path: &str, release: Release) -> Option<u8> {
-    let (_, line) = SINCE.iter().find(|(field, line)| *field == path && *line > release.version().minor())?;
+    let (_, line) =
+        SINCE.iter().find(|(field, line)| *field == path && releases::Version::new(*line, 0) > release.version())?;
     Some(*line)
 }
 
@@ -207,6 +210,10 @@ pub struct WaitForPodsReady {
     pub block_admission: Option<bool>,
     pub requeuing_strategy: Option<RequeuingStrategy>,
     pub recovery_timeout: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unscheduled_timeout: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_timeout_on_workload: Option<Duration>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]

@@ -53,6 +53,7 @@ fn wait_for_pods_ready(wait: &file::WaitForPodsReady) -> WaitForPodsReady {
     WaitForPodsReady {
         timeout_ns: wait.timeout.unwrap_or_default().ns,
         // Zero turns the recovery timeout off.
+        unscheduled_timeout_ns: wait.unscheduled_timeout.map(|timeout| timeout.ns).filter(|&ns| ns != 0),
         recovery_timeout_ns: wait.recovery_timeout.map(|timeout| timeout.ns).filter(|&ns| ns != 0),
         block_admission: wait.block_admission.unwrap_or_default(),
         requeuing_timestamp: requeuing_timestamp(strategy.timestamp.as_deref().unwrap_or_default()),

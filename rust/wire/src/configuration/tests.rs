@@ -58,6 +58,46 @@ fn an_older_release_has_its_own_defaults() {
 }
 
 #[test]
+fn kueue_0_20_has_its_own_defaults_fields_and_refusals() {
+    let now = |fields: Value| read_in("0.20.0", fields).map(|it| it.scheduling.wait_for_pods_ready);
+    let connection = |release: &str| read_in(release, json!({})).expect("valid").to_json()["clientConnection"].clone();
+    assert_eq!(connection("0.20.0"), json!({"qps": 1000.0, "burst": 1000}));
+    assert_eq!(connection("0.20.0-devel"), json!({"qps": 300.0, "burst": 500}));
+    let followed = |timeout: &str, gates: Value| {
+        now(json!({"waitForPodsReady": {"timeout": "10m", "unscheduledTimeout": timeout}, "featureGates": gates}))
+            .map(|wait| wait.expect("it is on").unscheduled_timeout_ns)
+    };
+    let on = || json!({"WaitForPodsReadyUnscheduledTimeout": true});
+    assert_eq!(followed("2m", on()), Ok(Some(2 * MINUTE_NS)));
+    assert_eq!(followed("10m", on()), Ok(Some(10 * MINUTE_NS)));
+    assert_eq!(followed("0s", on()), Ok(None));
+    for (timeout, gates) in [("0s", json!({})), ("11m", on()), ("-1s", on())] {
+        let errors = followed(timeout, gates).expect_err("it is refused");
+        assert!(errors.iter().all(|it| it.starts_with("waitForPodsReady.unscheduledTimeout: ")), "{errors:?}");
+    }
+    let both = json!({"WaitForPodsReadyUnscheduledTimeout": true, "DisableWaitForPodsReady": true});
+    assert_eq!(now(json!({"featureGates": both})).expect_err("they exclude each other").len(), 1);
+    let old = read_in("0.20.0-devel", json!({"waitForPodsReady": {"unscheduledTimeout": "1m"}})).expect_err("unknown");
+    assert!(old[0].contains("Kueue has it since 0.20"), "{old:?}");
+}
+
+#[test]
+fn the_name_pods_is_reserved() {
+    let rules = |input: &str, output: &str| json!({"resources": {"transformations": [{"input": input, "strategy": "Retain", "outputs": {output: "1"}}]}});
+    for fields in [rules("cpu", "pods"), rules("pods", "x")] {
+        let errors = read_in("0.20.0", fields.clone()).expect_err("it is reserved");
+        assert!(errors[0].starts_with("resources.transformations[0]."), "{errors:?}");
+        assert!(read_in("0.20.0-devel", fields.clone()).is_ok());
+        let mut off = fields;
+        off["featureGates"] = json!({"ReservedResourceNameValidation": false});
+        assert!(read_in("0.20.0", off).is_ok());
+    }
+    let mapped = json!({"resources": {"deviceClassMappings": [{"name": "pods", "deviceClassNames": ["a"]}]}});
+    assert_eq!(read_in("0.20.0", mapped.clone()).expect_err("it is reserved").len(), 1);
+    assert!(read_in("0.20.0-devel", mapped).is_ok());
+}
+
+#[test]
 fn an_older_release_does_not_know_newer_fields() {
     let curves = json!({"tls": {"curvePreferences": [29]}});
     let errors = read_in("0.18", curves.clone()).expect_err("unknown");

@@ -10,11 +10,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::direct::Direct;
+use super::effective;
 use super::manifest::Manifest;
 use super::outline::{Item, Outline};
 use super::{Decoded, Door, Foreign, converted, find_kind, in_words, not_json, object};
 use crate::field_error::{FieldError, ObjectRef, Rejection, Warning, rendered};
-use crate::kinds::{Kind, is_read_as_it_is};
+use crate::kinds::{Kind, is_read_as_it_is, is_served};
 use crate::shaped::Shaped;
 use crate::{defaults, validate};
 
@@ -107,9 +108,13 @@ impl Batch<'_> {
             return 0;
         }
         let mut items = serde_json::Deserializer::from_str(text).into_iter();
-        let Some(Ok(Direct(object))) = items.next() else { return 0 };
+        let Some(Ok(Direct(mut object))) = items.next() else { return 0 };
+        let n_read = items.byte_offset();
+        if effective::apply(&mut object, &text[..n_read], self.config).is_err() {
+            return 0;
+        }
         self.keep(object);
-        items.byte_offset()
+        n_read
     }
 
     fn keep(&mut self, object: Object) {
@@ -176,6 +181,11 @@ impl Batch<'_> {
             self.next_index += 1;
             return;
         };
+        if self.door == Door::People && !is_served(found, api_version, self.config.changes) {
+            let detail = format!("no matches for kind \"{}\" in version \"{api_version}\"", found.name());
+            let error = FieldError::unshown("apiVersion", detail);
+            return self.reject(reference(api_version, kind, outline), vec![error]);
+        }
         let result = match self.door {
             Door::Trusted if is_read_as_it_is(found, api_version) => object(found, raw).map_err(|error| vec![error]),
             Door::Trusted => match serde_json::from_str(raw) {
@@ -184,6 +194,10 @@ impl Batch<'_> {
             },
             Door::People => self.manifest(raw, found, api_version, &reference(api_version, kind, outline)),
         };
+        let result = result.and_then(|mut object| match effective::apply(&mut object, raw, self.config) {
+            Ok(()) => Ok(object),
+            Err(error) => Err(vec![FieldError::unshown("status.effectiveQuotas", in_words(&error))]),
+        });
         match result {
             Ok(object) => self.keep(object),
             Err(errors) => self.reject(reference(api_version, kind, outline), errors),

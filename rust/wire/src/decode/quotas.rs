@@ -76,7 +76,7 @@ fn last_acceptable_flavor(policy: &str) -> Option<String> {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct GroupWire {
+pub(super) struct GroupWire {
     #[serde(deserialize_with = "nil")]
     covered_resources: Vec<String>,
     #[serde(deserialize_with = "list::<_, FlavorWire, _>")]

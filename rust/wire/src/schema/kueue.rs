@@ -75,7 +75,7 @@ pub(super) fn cluster_queue(served: Served) -> Schema {
             object(fields).rule(BORROWING_WITHOUT_COHORT, borrows_with!("cohort"), |spec| {
                 has(spec, "cohort") || !has_borrowing_limit(spec)
             }),
-            queue_statuses::cluster_queue(old),
+            queue_statuses::cluster_queue(served),
         );
     }
     fields.push(field("cohortName", reference()));
@@ -86,7 +86,7 @@ pub(super) fn cluster_queue(served: Served) -> Schema {
         object(fields).rule(BORROWING_WITHOUT_COHORT, borrows_with!("cohortName"), |spec| {
             has(spec, "cohortName") || !has_borrowing_limit(spec)
         }),
-        queue_statuses::cluster_queue(old),
+        queue_statuses::cluster_queue(served),
     )
 }
 
@@ -97,7 +97,7 @@ fn has_borrowing_limit(spec: &Value) -> bool {
     flavors.flat_map(|flavor| items(flavor, "resources")).any(|resource| has(resource, "borrowingLimit"))
 }
 
-fn resource_groups() -> Schema {
+pub(super) fn resource_groups() -> Schema {
     let resource = object([
         field("name", text()).required(),
         field("nominalQuota", quantity()).required(),
@@ -198,10 +198,10 @@ fn fair_sharing() -> Field {
     field("fairSharing", object([field("weight", quantity()).default(1)]))
 }
 
-pub(super) fn cohort(old: bool) -> Schema {
+pub(super) fn cohort(served: Served) -> Schema {
     with(
         object([field("parentName", reference()), field("resourceGroups", resource_groups()), fair_sharing()]),
-        queue_statuses::cohort(old),
+        queue_statuses::cohort(served),
     )
 }
 

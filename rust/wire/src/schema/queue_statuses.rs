@@ -2,19 +2,20 @@
 
 use kueuecore::base::changes::Change;
 
-use super::kueue::{node_labels, node_taints};
+use super::kueue::{node_labels, node_taints, resource_groups};
 use super::status;
 use super::{
     Field, Schema, Served, field, fields, int32, int64, list, map, object, quantity, reference, text, texts, time,
 };
 
 /// Counts, usages and shares of a ClusterQueue.
-pub(super) fn cluster_queue(old: bool) -> Schema {
+pub(super) fn cluster_queue(served: Served) -> Schema {
+    let old = served.old;
     let usages = || usages(&["total", "borrowed"], 64);
     let queue =
         object(counts(old)).with([field("flavorsReservation", usages()), field("flavorsUsage", usages()), share(old)]);
     if !old {
-        return queue.lists_alone();
+        return queue.with(effective_quotas(served)).lists_alone();
     }
     let workload = object(fields(&["name", "namespace"], text)).needs(&["name", "namespace"]);
     let pending =
@@ -48,8 +49,14 @@ pub(super) fn local_queue(served: Served) -> Schema {
 }
 
 /// The share of a Cohort.
-pub(super) fn cohort(old: bool) -> Schema {
-    object([share(old)]).lists_alone()
+pub(super) fn cohort(served: Served) -> Schema {
+    object([share(served.old)]).with(effective_quotas(served)).lists_alone()
+}
+
+/// The quotas that take the place of those of the spec.
+fn effective_quotas(served: Served) -> Option<Field> {
+    let is_known = !served.old && served.has(Change::SchemaFieldsOf020);
+    is_known.then(|| field("effectiveQuotas", object([field("resourceGroups", resource_groups())])))
 }
 
 /// A status with nothing but conditions.

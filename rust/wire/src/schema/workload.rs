@@ -215,7 +215,7 @@ fn pod_set(served: Served) -> Schema {
     object([
         field("name", text().at_most(63).like(Pattern::Label)).default("main"),
         count,
-        field("minCount", int32_from(1)),
+        field("minCount", int32_from(if served.has(Change::MinCountMayBeZero) { 0 } else { 1 })),
         field("template", pod_template()).required(),
         field("topologyRequest", topology_request(served)),
     ])

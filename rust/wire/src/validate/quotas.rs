@@ -3,8 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use kueuecore::base::gates::{Gate, Gates};
+use kueuecore::base::changes::{Change, Changes};
+use kueuecore::base::gates::Gate;
 use kueuecore::base::quantity::Quantity;
+use kueuecore::objects::config::Config;
 use kueuecore::objects::{
     ClusterQueue, Cohort, FlavorQuotas, FungibilityPolicy, FungibilityPreference, PreemptionPolicy, QueueingStrategy,
     ResourceGroup, ResourceQuota,
@@ -26,14 +28,14 @@ struct Limits {
     lend_at_most_nominal: bool,
 }
 
-pub(super) fn cluster_queue(queue: &ClusterQueue, gates: &Gates) -> Vec<FieldError> {
-    let mut errors = cluster_queue_spec(queue, gates);
+pub(super) fn cluster_queue(queue: &ClusterQueue, config: &Config) -> Vec<FieldError> {
+    let mut errors = cluster_queue_spec(queue, config);
     errors.extend(on_flavors(queue, |_| false));
     errors
 }
 
 /// All checks except that of `onFlavors`.
-pub(super) fn cluster_queue_spec(queue: &ClusterQueue, gates: &Gates) -> Vec<FieldError> {
+pub(super) fn cluster_queue_spec(queue: &ClusterQueue, config: &Config) -> Vec<FieldError> {
     let limits = Limits { has_parent: !queue.cohort_name.is_empty(), parent: "cohort", lend_at_most_nominal: true };
     let mut errors = resource_groups(&queue.resource_groups, &limits);
     if let Some(selector) = &queue.namespace_selector {
@@ -43,8 +45,8 @@ pub(super) fn cluster_queue_spec(queue: &ClusterQueue, gates: &Gates) -> Vec<Fie
     errors.extend(fungibility(queue));
     errors.extend(weight(queue.fair_weight.as_ref()));
     errors.extend(totals(&queue.resource_groups));
-    if gates.enabled(Gate::ConcurrentAdmission) {
-        errors.extend(concurrent_admission(queue));
+    if config.gates.enabled(Gate::ConcurrentAdmission) {
+        errors.extend(concurrent_admission(queue, config.changes));
     }
     errors
 }
@@ -204,7 +206,7 @@ fn totals(groups: &[ResourceGroup]) -> Vec<FieldError> {
     errors
 }
 
-fn concurrent_admission(queue: &ClusterQueue) -> Vec<FieldError> {
+fn concurrent_admission(queue: &ClusterQueue, changes: Changes) -> Vec<FieldError> {
     let Ok(policy) = serde_json::from_str::<Value>(&queue.concurrent_admission_policy) else { return Vec::new() };
     let mut errors = Vec::new();
     let n_groups = queue.resource_groups.len();
@@ -213,8 +215,12 @@ fn concurrent_admission(queue: &ClusterQueue) -> Vec<FieldError> {
         errors.push(FieldError::invalid(GROUPS, n_groups.to_string(), detail));
     }
     if let [group] = queue.resource_groups.as_slice() {
-        if group.flavors.len() > 16 {
-            let detail = "cannot have more than 16 resource flavors in the ResourceGroup when ConcurrentAdmissionPolicy is defined";
+        let most = if changes.has(Change::ConcurrentFlavorsUpTo32) { 32 } else { 16 };
+        if group.flavors.len() > most {
+            let detail = format!(
+                "cannot have more than {most} resource flavors in the ResourceGroup when ConcurrentAdmissionPolicy is \
+                 defined"
+            );
             errors.push(FieldError::invalid(format!("{GROUPS}[0].flavors"), group.flavors.len().to_string(), detail));
         }
     }

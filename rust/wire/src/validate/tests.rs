@@ -1,5 +1,6 @@
 //! One row per rejection: the smallest manifest that causes it, and the exact text.
 
+mod changes_of_0_20;
 mod others;
 mod quotas;
 mod shapes;

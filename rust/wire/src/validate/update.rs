@@ -49,9 +49,7 @@ pub(crate) fn update_schema(old: &Object, new: &Object, changes: Changes) -> Vec
 /// Errors of Kueue's webhooks for an update that the schema accepts.
 pub(crate) fn update_webhook(old: &Object, new: &Object, config: &Config) -> Vec<FieldError> {
     match (old, new) {
-        (Object::ClusterQueue(old), Object::ClusterQueue(new)) => {
-            without_repetition(cluster_queue(old, new, &config.gates))
-        }
+        (Object::ClusterQueue(old), Object::ClusterQueue(new)) => without_repetition(cluster_queue(old, new, config)),
         (Object::Workload(old), Object::Workload(new)) => without_repetition(workload(old, new, config)),
         _ => super::create(new, config),
     }
@@ -114,9 +112,9 @@ fn topology(old: &Topology, new: &Topology, changes: Changes) -> Vec<FieldError>
 }
 
 /// A check may keep flavors that the ClusterQueue does not have if neither check nor flavors changed.
-fn cluster_queue(old: &ClusterQueue, new: &ClusterQueue, gates: &Gates) -> Vec<FieldError> {
-    let mut errors = cluster_queue_spec(new, gates);
-    let lenient = !gates.enabled(Gate::RejectUpdatesToCQWithInvalidOnFlavors)
+fn cluster_queue(old: &ClusterQueue, new: &ClusterQueue, config: &Config) -> Vec<FieldError> {
+    let mut errors = cluster_queue_spec(new, config);
+    let lenient = !config.gates.enabled(Gate::RejectUpdatesToCQWithInvalidOnFlavors)
         && flavor_names(&old.resource_groups) == flavor_names(&new.resource_groups);
     errors.extend(on_flavors(new, |check| lenient && flavors_of_check(old, check) == flavors_of_check(new, check)));
     if old.concurrent_admission_policy != new.concurrent_admission_policy {

@@ -213,6 +213,7 @@ fn assignment_by_a_plan_equals_assignment_without() {
         let candidate = Candidate {
             pod_sets: &pod_sets,
             totals: &totals,
+            of_one_pod: &[],
             resume: resume.as_ref(),
             allowed_flavors: None,
             replaced_slice: None,

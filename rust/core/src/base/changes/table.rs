@@ -7,17 +7,23 @@ use super::super::releases::{DEVEL, Version};
 pub enum Proof {
     /// Recorded runs of releases on both sides of it are met.
     Recorded,
-    /// Its code was read in both.
+    /// The code of both sides was read, or a test of Kueue.
     Read,
+    /// A proposal, a pull request or an issue describes it.
+    Proposal,
+    /// A sentence of the changelog is all that was found.
+    Changelog,
 }
 
 impl Proof {
-    /// `recorded` or `read`.
+    /// `recorded`, `read`, `proposal` or `changelog`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Proof::Recorded => "recorded",
             Proof::Read => "read",
+            Proof::Proposal => "proposal",
+            Proof::Changelog => "changelog",
         }
     }
 }
@@ -226,4 +232,92 @@ changes! {
         "With gate WorkloadIdentifierAnnotations off, the name of an existing Workload that is too long for a label is read from the annotation; before, it was not";
     RaySubmitterIsConstrained: [12644], [(17, 7), (18, 3), (19, 0)], "rules/10 §5.9", Read,
         "The submitter of a RayJob without a template of its own gets what its flavor demands; before, nothing";
+    // Kueue 0.20: queues, cycles, flavors and preemption.
+    OtherResultsEndStickiness: [14863], [(20, 0)], "rules/05 §5", Read,
+        "A preemptor that comes back to its queue for any other reason than its victims loses its place in front; before, only when it left the queue";
+    PreemptionIsSizedByAssignment: [16167], [(20, 0)], "rules/03 §8", Read,
+        "Victims make room for the counts of the assignment, less the slice that is replaced, and for pods where they have quota; before, for the whole growth of a slice, and never for pods";
+    GroupMembersMayBeApart: [16273], [(20, 0)], "rules/03 §3", Read,
+        "Scan progress, the replaced slice and a second pass know each pod set by its name, wherever the members of its group stand; before, by its place in a list";
+    UncoveredResourceHasAReason: [15304], [(20, 0)], "rules/03 §7.1", Read,
+        "A resource without quota that comes after one with quota gives the reason NoMatchingFlavor; before, none, and the status was refused";
+    ZeroPodsNeedRoomForOne: [15444], [(20, 0)], "rules/03 §4", Read,
+        "Pod sets of no pods get a flavor whose maximum capacity holds a pod of each, if there is one; before, the first flavor that suits";
+    CohortCycleIsShown: [13774], [(20, 0)], "rules/02 §5", Read,
+        "A ClusterQueue below a cycle of cohorts is not Active, with reason CohortCycleDetected; before, it could say Ready";
+    SameNamedLocalQueuesDiffer: [14547], [(20, 0)], "rules/04 §3", Read,
+        "Usage of LocalQueues orders candidates also where these differ only in their namespaces; before, only where the names differ";
+    LimitRangeEditsRetryWorkloads: [14967], [(20, 0)], "rules/05 §3.1", Read,
+        "A LimitRange with other constraints has the pending workloads of its namespace retried; before, none";
+    RejectionCountsDuringEviction: [14309], [(20, 0)], "rules/07 §3", Proposal,
+        "A check that rejects a workload while that is being evicted deactivates it; before, it had no effect then";
+    DerivedDeactivationIsUndone: [14874], [(20, 0)], "rules/07 §9", Proposal,
+        "A workload that was deactivated for a cause is requeued when it is reactivated; before, only one without a cause";
+    UnresolvedDevicesAreNamed: [16123], [(20, 0)], "rules/09 §8", Changelog,
+        "Devices that cannot be charged give the reason DRAResourcesUnresolved to QuotaReserved and Requeued; before, Misconfigured and Inadmissible";
+    AdmittedWaitIsMeasured: [15829], [(20, 0)], "rules/05 §6.6", Changelog,
+        "The event Admitted of a second pass says how long ago quota was reserved; before, 0s";
+    // Kueue 0.20: topology.
+    DonePodSetsLeaveNodes: [15219], [(20, 0)], "rules/08 §4.5", Proposal,
+        "Topology: a pod set of which no pods are left takes no room of its domains; before, all of it until its workload ended";
+    CycleUsageReachesAllFlavors: [14366], [(20, 0)], "rules/08 §4.5", Read,
+        "Topology: what a cycle places or has leave a node is seen by all flavors with that node; before, only by the flavor of these pods";
+    ReplacedSliceLeavesNodes: [15579], [(20, 0)], "rules/08 §14", Read,
+        "Elastic jobs: while a slice is placed, that which it replaces takes no room; before, pods that stay were counted twice";
+    FailuresByHostname: [15575, 14304], [(20, 0)], "rules/08 §13.1", Proposal,
+        "Topology: a failed node is known by its label kubernetes.io/hostname, as assignments name it; before, by its name";
+    OwnPodsProgress: [15365], [(20, 0)], "rules/08 §13.2", Changelog,
+        "Topology: a node that is not ready fails for a workload once the workload's own pods have left it; before, once all pods of the namespace had";
+    PodIndexOffsetIsChecked: [14485, 14475], [(20, 0)], "rules/08 §12.2", Proposal,
+        "MPIJobs and LeaderWorkerSets: pod-index-offset is refused beside a group name, and unless it is a non-negative integer; before, it was not looked at";
+    PrebuiltTopologyIsCompared: [14585, 14583], [(20, 0)], "rules/10 §3.4", Proposal,
+        "A prebuilt Workload that requests another topology than its job is out of sync; before, it was taken over";
+    StatefulSetTopologyIsChecked: [15857, 16039], [(20, 0)], "rules/08 §2.4", Proposal,
+        "The topology annotations of a StatefulSet are checked; before, they were not";
+    NodeChangesRetryTheirQueues: [16152], [(20, 0)], "rules/08 §11.11", Changelog,
+        "Topology: a change of a node or flavor has the workloads of queues with that flavor retried; before, those of all queues";
+    // Kueue 0.20: charges, validation and statuses.
+    OwnLimitsBeforeDefaults: [15023], [(20, 0)], "rules/01 §7.3", Read,
+        "A container's own limits are its missing requests before the defaults of LimitRanges are; before, a default request won over the container's limit";
+    ContainersBoundPodLevelRequests: [16047], [(20, 0)], "rules/01 §7.3", Read,
+        "A request for a whole pod below the sum of its containers counts as that sum; before, as it is";
+    ExcludedResourcesAreInputs: [15954, 16041], [(20, 0)], "rules/01 §7.3", Proposal,
+        "Excluded resources are inputs and multipliers of transformations; before, they were dropped first";
+    DevicesReplaceContainerRequests: [14154], [(20, 0)], "rules/09 §8", Proposal,
+        "Devices replace what containers request of an extended resource, sidecars beside them; before, everything under its name, without a sum over sidecars";
+    MinCountMayBeZero: [14720], [(20, 0)], "rules/01 §10", Proposal,
+        "minCount of a pod set may be 0 in the schema; before, it was at least 1";
+    ConcurrentFlavorsUpTo32: [15949], [(20, 0)], "rules/09 §4", Changelog,
+        "With concurrentAdmissionPolicy, a resource group has up to 32 flavors; before 16";
+    SchemaFieldsOf020: [], [(20, 0)], "rules/01 §10", Read,
+        "ClusterQueues and Cohorts have status.effectiveQuotas; before, the field was dropped";
+    OldVersionIsNotServed: [14558], [(20, 0)], "rules/01 §8", Changelog,
+        "Kueue's kinds are served in v1beta2 alone; before, in v1beta1, too";
+    // Kueue 0.20: jobs, MultiKueue and the configuration.
+    JobReclaimsFromItsPodSet: [16111], [(20, 0)], "rules/10 §4.5", Read,
+        "Reclaimable pods of a Job are counted from the pods of its pod set; before, from its parallelism, though it may exceed the completions";
+    SparkRequestsAreSparks: [15833], [(20, 0)], "rules/10 §5.13", Read,
+        "A SparkApplication's pods request what Spark does: cores, overhead of memory, and what sparkConf says; before, coreRequest and memory alone";
+    SparkNodeSelectorCounts: [15649], [(20, 0)], "rules/10 §5.13", Proposal,
+        "spec.nodeSelector of a SparkApplication is part of both pod sets; before, it was ignored, and lost when the job stopped";
+    PodLevelPartsAreCompared: [14436], [(20, 0)], "rules/10 §3.4", Proposal,
+        "Resources of a whole pod and resource claims count when a Workload is compared with its job; before, they did not";
+    StatefulSetCountFollowsScaleUp: [15279], [(20, 0)], "rules/10 §5.6", Proposal,
+        "A StatefulSet scaled to 0 and up again has its new replicas counted before its Workload leaves the hold; before, the old ones were charged";
+    EvictedSlicesWaitForTheirPods: [15661], [(20, 0)], "rules/09 §2", Proposal,
+        "An evicted slice keeps its quota until its pods have stopped, unless an admitted slice has replaced it; before, it lost it at once while a replacement waited";
+    LwsSurgeMayBePercentage: [14405], [(20, 0)], "rules/10 §5.7", Changelog,
+        "LeaderWorkerSet: a maxSurge in percent counts groups of a rolling update; before, as none, and Workloads of surplus groups were deleted";
+    OldRevisionsWaitForAdmission: [16329], [(20, 0)], "rules/10 §5.6", Changelog,
+        "Pods that a rolling update replaces are ungated once their Workload is admitted; before, at once";
+    QueueChangesReachGatedPods: [16270], [(20, 0)], "rules/10 §5.6", Changelog,
+        "A changed queue of a StatefulSet is written to its gated pods; before, to all";
+    DefaultPriorityClassNeedsManagedNamespace: [15851], [(20, 0)], "rules/10 §2.2", Changelog,
+        "Jobs get the default WorkloadPriorityClass only where managedJobsNamespaceSelector selects their namespace; before, in every namespace";
+    WorkersWithoutOwnerAreRetried: [14997], [(20, 0)], "rules/06 §4", Proposal,
+        "MultiKueue: a remote Workload that ends because its owner is gone resets the check; before, the manager's Workload ended, too";
+    ClientConnectionIsFaster: [15206], [(20, 0)], "rules/11 §2", Changelog,
+        "clientConnection allows 1000 requests a second and bursts of 1000; before 300 and 500";
+    SchedulerLibraryNeedsTopology: [16362], [(20, 0)], "rules/11 §4.3", Changelog,
+        "Gate SchedulerLibraryIntegration needs TopologyAwareScheduling; before, nothing";
 }

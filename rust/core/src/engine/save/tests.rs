@@ -33,7 +33,7 @@ fn waiting_world() -> World {
 fn goes_on(mut world: World, between: impl Fn(&mut World)) -> (String, Vec<u8>) {
     between(&mut world);
     let now = world.now;
-    world.change("a", |workload| assert!(note_readiness(workload, true, now)));
+    world.change("a", |workload| assert!(note_readiness(workload, true, None, now)));
     let decided = format!("{:?} {:?}", world.cycle(), world.cycle());
     (decided, world.engine.save(b""))
 }

@@ -1,13 +1,15 @@
 //! Extended resources backed by a DeviceClass: requested like any other, charged like devices (rules/09 §8).
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::base::changes::{Change, Changes};
 use crate::base::gates::Gate;
 use crate::base::quantity::{Family, Quantity};
 use crate::objects::{Container, DeviceClass, PodSet, ResourceList};
-use crate::pods::lists;
 use crate::pods::totals::DeviceRequests;
+use crate::pods::{container_requests, lists};
 
 use super::{DeviceRules, sources};
 
@@ -50,7 +52,7 @@ impl DeviceRules<'_> {
     ) -> Result<(), Vec<String>> {
         let mut errors = Vec::new();
         for (i, pod_set) in pod_sets.iter().enumerate() {
-            let asked = Asked::of(pod_set, i);
+            let asked = Asked::of(pod_set, i, self.changes);
             let mut added = ResourceList::new();
             let mut replaced = BTreeSet::new();
             for (resource, quantity) in &asked.of_pod {
@@ -122,12 +124,12 @@ impl DeviceRules<'_> {
 struct Asked<'a> {
     /// By container with its path, init containers first.
     containers: Vec<(String, BTreeMap<&'a str, &'a Quantity>)>,
-    /// What a pod needs: init containers run one at a time, the others together.
+    /// What a pod needs: init containers run one at a time, sidecars and the others together.
     of_pod: ResourceList,
 }
 
 impl<'a> Asked<'a> {
-    fn of(pod_set: &'a PodSet, index: usize) -> Self {
+    fn of(pod_set: &'a PodSet, index: usize, changes: Changes) -> Self {
         let pod = &pod_set.template.spec;
         let mut containers = Vec::new();
         let mut of_pod = ResourceList::new();
@@ -136,7 +138,7 @@ impl<'a> Asked<'a> {
         for (kind, list) in kinds {
             for (j, container) in list.iter().enumerate() {
                 let asked = positive(container);
-                let owned = asked.iter().map(|(name, quantity)| ((*name).to_owned(), (*quantity).clone())).collect();
+                let owned = owned(&asked);
                 if kind == "containers" {
                     lists::add(&mut together, &owned);
                 } else {
@@ -146,6 +148,9 @@ impl<'a> Asked<'a> {
             }
         }
         lists::keep_max(&mut of_pod, &together);
+        if changes.has(Change::DevicesReplaceContainerRequests) {
+            of_pod = container_requests(pod, |container| Cow::Owned(owned(&positive(container))));
+        }
         Self { containers, of_pod }
     }
 }
@@ -153,6 +158,10 @@ impl<'a> Asked<'a> {
 fn positive(container: &Container) -> BTreeMap<&str, &Quantity> {
     let requests = container.resources.requests.iter();
     requests.filter(|(name, q)| q.signum() > 0 && is_extended(name)).map(|(name, q)| (name.as_str(), q)).collect()
+}
+
+fn owned(asked: &BTreeMap<&str, &Quantity>) -> ResourceList {
+    asked.iter().map(|(name, quantity)| ((*name).to_owned(), (*quantity).clone())).collect()
 }
 
 /// The quantity as an integer, if it fits into 64 bits.

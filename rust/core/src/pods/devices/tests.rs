@@ -1,3 +1,4 @@
+use crate::base::changes::Change;
 use crate::base::gates::{Gate, Gates};
 use crate::objects::conditions::{ADMITTED, QUOTA_RESERVED, REQUEUED};
 use crate::objects::config::{Config, DeviceClassMapping, DeviceSource, DeviceSourceKind, Resources};
@@ -289,6 +290,24 @@ fn expressions_and_published_numbers_leave_a_workload_undecided() {
     assert_eq!(world.condition("w", QUOTA_RESERVED), "");
 }
 
+#[test]
+fn what_newer_gates_decide_by_published_devices_stays_undecided() {
+    let alternatives = ResourceClaimTemplate {
+        meta: namespaced("t"),
+        requests: vec![DeviceRequest { exactly: None, first_available: true }].into(),
+    };
+    let mut world = world_with(Gates::default().with(Gate::KueueDRAIntegrationPrioritizedList, true));
+    world.apply([Object::ResourceClaimTemplate(alternatives)]);
+    world.submit(claimant("w", 1, &["t"]));
+    assert!(world.cycle().undecided[0].message.starts_with("claims devices by a list of alternatives "));
+    for (is_on, n_undecided) in [(true, 1), (false, 0)] {
+        let mut world = world_with(Gates::default().with(Gate::KueueDRADeviceFeasibility, is_on));
+        world.apply([template("t", [exactly("gpu.example.com", 1)])]);
+        world.submit(claimant("w", 1, &["t"]));
+        assert_eq!(world.cycle().undecided.len(), n_undecided);
+    }
+}
+
 /// `shared.example.com` is charged by a counter.
 fn with_counter() -> World {
     let source = DeviceSource {
@@ -305,6 +324,25 @@ fn with_counter() -> World {
     let device_classes = StringMap::from([("shared.example.com".to_owned(), "gpu".to_owned())]);
     let resources = Resources { device_classes, device_class_mappings: vec![mapping], ..Resources::default() };
     world_of(Config { resources, ..Config::default() })
+}
+
+#[test]
+fn devices_that_cannot_be_charged_are_named_as_the_reason_since_0_20() {
+    for (observes, expected) in [(true, "False DRAResourcesUnresolved: "), (false, "False Inadmissible: ")] {
+        let config = Config::default();
+        let changes = config.changes.with(Change::UnresolvedDevicesAreNamed, true);
+        let gates = config.gates.with(Gate::UnadmittedWorkloadsObservability, observes);
+        let mut world = world_of(Config { changes, gates, ..config });
+        world.submit(claimant("w", 1, &["missing"]));
+        world.reconcile();
+        for condition in [QUOTA_RESERVED, REQUEUED] {
+            let text = world.condition("w", condition);
+            assert!(text.starts_with(expected), "{text}");
+        }
+        world.apply([template("missing", [exactly("gpu.example.com", 1)])]);
+        world.reconcile();
+        assert_eq!(world.cycle().admissions.len(), 1);
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 use super::*;
-use crate::objects::config::Transformation;
+use crate::base::quantity::Quantity;
+use crate::objects::config::{self, Transformation};
 use crate::objects::{Admission, Container, PodSet, ReclaimablePod, Workload};
 
 fn list(text: &str) -> ResourceList {
@@ -189,4 +190,48 @@ fn resources_without_a_flavor_are_not_charged() {
     let charged = usage(&[first, second, third]);
     assert_eq!(charged.assigned, [(("spot".to_owned(), "cpu".to_owned()), Amount::new(1500))].into());
     assert_eq!(charged.unassigned, integers(&[("cpu", 500), ("licence", 5)]));
+}
+
+#[test]
+fn excluded_resources_are_inputs_and_multipliers() {
+    let counted = |excluded: &str, input: &str, rule: (String, Transformation), is_on: bool| {
+        let resources = config::Resources {
+            exclude_resource_prefixes: vec![excluded.to_owned()],
+            transformations: [rule].into(),
+            ..Default::default()
+        };
+        let changes = Config::default().changes.with(Change::ExcludedResourcesAreInputs, is_on);
+        let config = Config { resources, changes, ..Config::default() };
+        totals(&[pod_set("main", 1, input)], &WorkloadStatus::default(), &config, true, None).remove(0).requests
+    };
+    let scaled = rule("x.io/cores-per-vgpu", true, "x.io/vgpu-count", "x.io/cores=1");
+    let vgpu = |is_on| counted("x.io/vgpu-count", "x.io/vgpu-count=2 x.io/cores-per-vgpu=20", scaled.clone(), is_on);
+    assert_eq!(vgpu(true), integers(&[("x.io/cores", 40)]));
+    assert_eq!(vgpu(false), integers(&[("x.io/cores", 20)]));
+    for replace in [true, false] {
+        let mig = |is_on| counted("x.io/mig", "x.io/mig-1g=2", rule("x.io/mig-1g", replace, "", "mem=5Gi"), is_on);
+        assert_eq!(mig(true), integers(&[("mem", 10 << 30)]), "{replace}");
+        assert_eq!(mig(false), integers(&[]), "{replace}");
+    }
+}
+
+#[test]
+fn devices_replace_what_containers_request() {
+    let mut pod = pod_set("main", 1, "cpu=1 x.io/gpu=2");
+    pod.template.spec.overhead = Some(list("x.io/gpu=1"));
+    let devices = DeviceRequests {
+        added: [("main".to_owned(), list("gpus=2"))].into(),
+        replaced: [("main".to_owned(), ["x.io/gpu".to_owned()].into())].into(),
+    };
+    let counted = |rules: Vec<(String, Transformation)>, is_on: bool| {
+        let resources = config::Resources { transformations: rules.into_iter().collect(), ..Default::default() };
+        let changes = Config::default().changes.with(Change::DevicesReplaceContainerRequests, is_on);
+        let config = Config { resources, changes, ..Config::default() };
+        totals(std::slice::from_ref(&pod), &WorkloadStatus::default(), &config, true, Some(&devices)).remove(0).requests
+    };
+    assert_eq!(counted(vec![], true), integers(&[("cpu", 1000), ("gpus", 2), ("x.io/gpu", 1)]));
+    assert_eq!(counted(vec![], false), integers(&[("cpu", 1000), ("gpus", 2)]));
+    let onto_it = || vec![rule("x.io/gpu", true, "", "x.io/gpu=10")];
+    assert_eq!(counted(onto_it(), true), integers(&[("cpu", 1000), ("gpus", 2), ("x.io/gpu", 30)]));
+    assert_eq!(counted(onto_it(), false), integers(&[("cpu", 1000), ("gpus", 2)]));
 }

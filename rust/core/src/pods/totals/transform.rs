@@ -1,22 +1,53 @@
-//! Resource transformations (rules/01 §7.3 step 4).
+//! Excluded resources and transformations (rules/01 §7.3 steps 3 to 5).
 
 use std::collections::BTreeMap;
 
 use crate::base::changes::{Change, Changes};
 use crate::base::quantity::{Family, Quantity};
 use crate::objects::ResourceList;
-use crate::objects::config::Transformation;
+use crate::objects::config::{Resources, Transformation};
 use crate::pods::lists;
 
-/// Applies the rules, keyed by input, to the requests of one pod. Every rule reads the original requests; its outputs
-/// are summed, clamped at zero, and only then added to what was kept.
-pub(super) fn apply(
+/// What is charged for the requests of one pod. `of_devices` is the part of them that is charged as devices; outputs of
+/// transformations are not part of it.
+pub(super) fn charged(
+    mut requests: ResourceList,
+    resources: &Resources,
+    changes: Changes,
+    of_devices: &ResourceList,
+) -> ResourceList {
+    let Resources { exclude_resource_prefixes: excluded, transformations: rules, .. } = resources;
+    let counts = |name: &String| !excluded.iter().any(|prefix| name.starts_with(prefix));
+    let may_be_inputs =
+        changes.has(Change::ExcludedResourcesAreInputs) && changes.has(Change::TransformationsAreSummedApart);
+    if !may_be_inputs {
+        requests.retain(|name, _| counts(name));
+    }
+    let (mut kept, generated) = apply(requests, rules, changes);
+    if may_be_inputs {
+        kept.retain(|name, _| counts(name));
+    }
+    for (name, part) in of_devices {
+        if let Some(quantity) = kept.get_mut(name) {
+            *quantity = quantity.minus(part);
+            if quantity.signum() <= 0 {
+                kept.remove(name);
+            }
+        }
+    }
+    lists::add(&mut kept, &generated);
+    kept
+}
+
+/// Applies the rules, keyed by input: what is kept of the requests, and what is generated. Every rule reads the
+/// original requests; outputs are summed, and nothing negative is generated.
+fn apply(
     requests: ResourceList,
     rules: &BTreeMap<String, Transformation>,
     changes: Changes,
-) -> ResourceList {
+) -> (ResourceList, ResourceList) {
     if !requests.keys().any(|name| rules.contains_key(name)) {
-        return requests;
+        return (requests, ResourceList::new());
     }
     let times = |factor: &Quantity, quantity: &Quantity| {
         if changes.has(Change::TransformationsAreExact) {
@@ -27,7 +58,7 @@ pub(super) fn apply(
         }
     };
     if !changes.has(Change::TransformationsAreSummedApart) {
-        return overwritten(&requests, rules, times);
+        return (overwritten(&requests, rules, times), ResourceList::new());
     }
     let (mut kept, mut generated) = (ResourceList::new(), ResourceList::new());
     for (name, quantity) in &requests {
@@ -50,8 +81,7 @@ pub(super) fn apply(
             *quantity = Quantity::default();
         }
     }
-    lists::add(&mut kept, &generated);
-    kept
+    (kept, generated)
 }
 
 /// The same, with everything in one list: an input overwrites what was generated under its name before, a retained one

@@ -346,7 +346,8 @@ impl Simulation {
             return false;
         }
         let are_ready = self.jobs.jobs.get(&id).is_some_and(|job| job.are_pods_ready && !job.misses_pods);
-        engine.change(id, self.clock, |workload| note_readiness(workload, are_ready, self.clock))
+        let config = state.config.wait_for_pods_ready.clone();
+        engine.change(id, self.clock, |workload| note_readiness(workload, are_ready, config.as_ref(), self.clock))
     }
 
     /// The job of an evicted workload has stopped: it releases its quota.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Simulation;
+use crate::base::changes::Change;
 use crate::base::ids::WorkloadId;
 use crate::engine::Engine;
 use crate::objects::Time;
@@ -40,11 +41,13 @@ impl Simulation {
         let name = state.node_watch.take_due()?;
         state.now = self.clock;
         self.note_leaving(state, &name);
-        let linger = |state: &State, node: &str, namespace: &str| {
+        let linger = |state: &State, node: &str, of: WorkloadId| {
             let since = state.node_watch.bad_since(node);
             let lingers = |ns: i64| since.is_none_or(|since| self.clock.since(since) < ns);
-            let of_namespace = |id| state.workloads.get(id).key().namespace() == namespace;
-            let mut there = state.workloads_on(node).filter(|id| of_namespace(*id));
+            let namespace = |id| state.workloads.get(id).key().namespace();
+            let any = !state.config.changes.has(Change::OwnPodsProgress);
+            let counts = |id: &WorkloadId| if any { namespace(*id) == namespace(of) } else { *id == of };
+            let mut there = state.workloads_on(node).filter(counts);
             there.any(|id| self.jobs.lingers_ns(id).is_some_and(lingers))
         };
         Some(state.look_at_node(&name, &linger))

@@ -53,6 +53,7 @@ fn pods_do_no_work_until_they_are_ready() {
     let waits = WaitForPodsReady {
         timeout_ns: 3 * SECOND,
         recovery_timeout_ns: None,
+        unscheduled_timeout_ns: None,
         block_admission: false,
         requeuing_timestamp: RequeuingTimestamp::default(),
         backoff_limit_count: None,

@@ -108,13 +108,20 @@ impl State {
         }
     }
 
-    /// Moves the penalty of a workload into the history once it is Admitted, either just now or by an earlier cycle.
+    /// Does a workload in this stage count in usage, so that its penalty does, too: once it holds quota, or only once it
+    /// is Admitted (rules/09 §1.3)?
+    fn counts_in(&self, stage: Stage) -> bool {
+        let at_reservation = self.gate(Gate::AdmissionFairSharingAnchorAtQuotaReservation);
+        stage == Stage::Admitted || (at_reservation && stage == Stage::QuotaReserved)
+    }
+
+    /// Moves the penalty of a workload into the history once its usage counts, either just now or by an earlier cycle.
     pub(crate) fn settle_penalty_of_admitted(&mut self, id: WorkloadId) {
         let record = self.workloads.get(id);
         let account = self.local_queues[record.row.local_queue].account.as_ref();
         if account.is_some_and(|account| account.penalties.contains_key(&id))
             && is_active(&record.workload)
-            && record.row.stage == Stage::Admitted
+            && self.counts_in(record.row.stage)
         {
             self.settle_penalty(id);
         }
@@ -135,7 +142,7 @@ impl State {
         let was_active = is_active(old.object.as_ref().map_or(&record.workload, |it| &it.0));
         let is_out = !is_active(&record.workload) && !record.row.has_reservation;
         let was_in = was_active || old.row.has_reservation;
-        let became_admitted = is_active(&record.workload) && now == Stage::Admitted && before != Stage::Admitted;
+        let became_admitted = is_active(&record.workload) && self.counts_in(now) && !self.counts_in(before);
         if became_admitted && before != Stage::Pending && !self.config.changes.has(Change::PenaltiesAreSettled) {
             // Whoever waited for checks was not charged in the end, and the penalty stayed.
             let account = self.local_queues[local_queue].account.as_mut();
@@ -191,12 +198,15 @@ impl State {
         }
     }
 
-    /// The usage of a LocalQueue's Admitted workloads, by resource.
+    /// The usage of a LocalQueue's Admitted workloads, by resource; or of all that hold quota.
     fn admitted_usage(&self, local_queue: LocalQueueId, queue: QueueId) -> ResourceList {
+        let at_reservation =
+            self.gate(Gate::AdmissionFairSharingAnchorAtQuotaReservation) && self.is_usage_based(queue);
         let queue = &self.queues[queue];
         let covered = queue.rules.groups.iter().flat_map(|group| &group.covered);
         let mut sums: BTreeMap<&str, i64> = covered.map(|&r| (self.names.resource_text(r), 0)).collect();
-        for &(fr, amount) in queue.usage_of(local_queue).into_iter().flat_map(|usage| usage.admitted.iter()) {
+        let used = queue.usage_of(local_queue).map(|it| if at_reservation { &it.reserved } else { &it.admitted });
+        for &(fr, amount) in used.into_iter().flat_map(|usage| usage.iter()) {
             let sum = sums.entry(self.names.resource_text(self.names.parts(fr).1)).or_default();
             *sum = sum.saturating_add(amount.get());
         }

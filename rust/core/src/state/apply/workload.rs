@@ -142,12 +142,14 @@ impl State {
             let mut adjusted = original.to_vec();
             for pod_set in &mut adjusted {
                 let overhead_of = |name: &str| runtime_classes.get(name).map(|class| &class.overhead);
-                pods::adjust(&mut pod_set.template.spec, overhead_of, &summary);
+                pods::adjust(&mut pod_set.template.spec, overhead_of, &summary, config.changes);
             }
             let status = crate::objects::WorkloadStatus::default();
             let totals = totals::pending_totals(&adjusted, &status, config, false, None);
             let totals = intern_totals(names, &totals);
-            let misfit = |pod_sets: &[PodSet]| pods::check_resources(pod_sets, &summary).err().map(|e| e.to_string());
+            let misfit = |pod_sets: &[PodSet]| {
+                pods::check_resources(pod_sets, &summary, config.changes).err().map(|e| e.to_string())
+            };
             Prepared { misfit: misfit(&adjusted), original_misfit: misfit(original), adjusted, totals }
         })
     }

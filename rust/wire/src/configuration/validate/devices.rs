@@ -33,6 +33,9 @@ pub(super) fn mappings(mappings: &[DeviceClassMapping], gates: Gates, changes: C
     for (i, mapping) in mappings.iter().enumerate() {
         let path = format!("{PATH}[{i}]");
         name(&mapping.name, &format!("{path}.name"), errors);
+        if gates.enabled(Gate::KueueDRAIntegration) {
+            super::reserved_name(&mapping.name, &format!("{path}.name"), gates, errors);
+        }
         if !resources.insert(&mapping.name) {
             errors.push(FieldError::duplicate(format!("{path}.name"), quoted(&mapping.name)));
         }

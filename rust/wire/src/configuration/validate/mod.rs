@@ -20,6 +20,7 @@ const NEGATIVE: &str = "must be greater than or equal to 0";
 /// All errors that a release finds in a defaulted v1beta2 file, section by section in Kueue's order.
 pub(super) fn validate(file: &File, gates: Gates, release: Release) -> Vec<FieldError> {
     let mut errors = Vec::new();
+    unscheduled_timeout(file, gates, &mut errors);
     if let Some(wait) = file.wait_for_pods_ready.as_ref().filter(|_| !gates.enabled(Gate::DisableWaitForPodsReady)) {
         wait_for_pods_ready(wait, &mut errors);
     }
@@ -33,7 +34,7 @@ pub(super) fn validate(file: &File, gates: Gates, release: Release) -> Vec<Field
     }
     manager::certificates(file, &mut errors);
     if let Some(resources) = &file.resources {
-        transformations(resources, &mut errors);
+        transformations(resources, gates, &mut errors);
         devices::mappings(&resources.device_class_mappings, gates, Changes::of(release), &mut errors);
     }
     jobs::managed_namespaces(file, &mut errors);
@@ -78,6 +79,28 @@ fn wait_for_pods_ready(wait: &WaitForPodsReady, errors: &mut Vec<FieldError>) {
     }
 }
 
+/// The field needs its gate, which cannot be on where waiting for pods is off.
+fn unscheduled_timeout(file: &File, gates: Gates, errors: &mut Vec<FieldError>) {
+    const PATH: &str = "waitForPodsReady.unscheduledTimeout";
+    const GATE: Gate = Gate::WaitForPodsReadyUnscheduledTimeout;
+    let is_on = gates.enabled(GATE);
+    if is_on && gates.enabled(Gate::DisableWaitForPodsReady) {
+        let detail = format!("{} and DisableWaitForPodsReady exclude each other", GATE.name());
+        errors.push(FieldError::unshown("featureGates", detail));
+    }
+    let Some(wait) = &file.wait_for_pods_ready else { return };
+    let Some(timeout) = wait.unscheduled_timeout else { return };
+    let most = wait.timeout.unwrap_or_default();
+    if !is_on {
+        let detail = format!("requires feature gate {}", GATE.name());
+        errors.push(FieldError::invalid(PATH, quoted(&timeout.to_string()), detail));
+    } else if timeout.ns > most.ns {
+        let detail = "must be less than or equal to timeout";
+        errors.push(FieldError::invalid(PATH, quoted(&timeout.to_string()), detail));
+    }
+    not_negative_duration(PATH, Some(timeout), errors);
+}
+
 fn fair_sharing(strategies: &[String], errors: &mut Vec<FieldError>) {
     const PATH: &str = "fairSharing.preemptionStrategies";
     const ACCEPTED: [&[&str]; 3] = [
@@ -119,7 +142,7 @@ fn weights_as_json(weights: &BTreeMap<String, f64>) -> String {
     format!("{{{}}}", entries.join(","))
 }
 
-fn transformations(resources: &Resources, errors: &mut Vec<FieldError>) {
+fn transformations(resources: &Resources, gates: Gates, errors: &mut Vec<FieldError>) {
     let mut seen = BTreeSet::new();
     for (i, transformation) in resources.transformations.iter().enumerate() {
         let path = format!("resources.transformations[{i}]");
@@ -128,6 +151,17 @@ fn transformations(resources: &Resources, errors: &mut Vec<FieldError>) {
         if !seen.insert(&transformation.input) {
             errors.push(FieldError::duplicate(format!("{path}.input"), quoted(&transformation.input)));
         }
+        reserved_name(&transformation.input, &format!("{path}.input"), gates, errors);
+        for output in transformation.outputs.keys() {
+            reserved_name(output, &format!("{path}.outputs[{output}]"), gates, errors);
+        }
+    }
+}
+
+/// `pods` is what Kueue counts pods by (rules/11 §3).
+fn reserved_name(name: &str, path: &str, gates: Gates, errors: &mut Vec<FieldError>) {
+    if name == "pods" && gates.enabled(Gate::ReservedResourceNameValidation) {
+        errors.push(FieldError::invalid(path, quoted(name), "the resource name is reserved for the number of pods"));
     }
 }
 

@@ -29,6 +29,7 @@ fn configs() -> [(Config, bool); 4] {
     let waits = WaitForPodsReady {
         timeout_ns: 3 * SECOND,
         recovery_timeout_ns: Some(2 * SECOND),
+        unscheduled_timeout_ns: None,
         block_admission: true,
         requeuing_timestamp: RequeuingTimestamp::default(),
         backoff_limit_count: None,

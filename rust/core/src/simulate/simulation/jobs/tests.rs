@@ -14,6 +14,7 @@ fn running(ready_seconds: i64) -> (World, Simulation) {
     let waits = WaitForPodsReady {
         timeout_ns: 60 * SECOND,
         recovery_timeout_ns: Some(20 * SECOND),
+        unscheduled_timeout_ns: None,
         block_admission: false,
         requeuing_timestamp: RequeuingTimestamp::Eviction,
         backoff_limit_count: None,

@@ -1,0 +1,183 @@
+"""Queues, flavors and preemption in Kueue 0.20: what the worlds of the changes end in, and what is no change alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kueuecore import Configuration, Engine
+from kueuecore.conformance import answer
+from kueuecore.errors import ConfigurationError
+from kueuecore.objects import Cohort
+from kueuecore.testing.play import first_difference
+from tests.builders import admitted, at, cluster_queue, condition, workload, world
+from tests.unit.releases.test_changes import compared, sides
+
+Json = dict[str, Any]
+
+WORLDS: dict[str, Json] = {
+    case["id"]: case
+    for case in map(
+        json.loads,
+        Path(__file__).with_name("worlds-of-0.20-queues.jsonl").read_text(encoding="utf-8").splitlines(),
+    )
+}
+MANIFEST: Json = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+
+
+def first_steps(case: Json, n: int = 3) -> list[str]:
+    """What the first cycles admit (`+`) and preempt (`-`), with the time of each."""
+    steps = []
+    for cycle in answer(case)["cycles"]:
+        names = ["+" + it["key"].split("/")[1] for it in cycle.get("admitted") or ()]
+        names += ["-" + it["key"].split("/")[1] for it in cycle.get("preempting") or ()]
+        if names:
+            steps.append(f"{cycle.get('t', 0)}: {' '.join(sorted(names))}")
+    return steps[:n]
+
+
+@pytest.mark.parametrize(
+    ("name", "on", "off"),
+    [
+        ("change/OtherResultsEndStickiness", ["32: +high"], ["32: +low"]),
+        ("change/PreemptionIsSizedByAssignment/pods", ["3: -v1 -v2"], ["60: -v2", "61: +p"]),
+        ("change/PreemptionIsSizedByAssignment/slice", ["1: -v", "2: +new"], []),
+        ("change/SameNamedLocalQueuesDiffer", ["43: -v1"], ["43: -v2"]),
+        ("gate/FairSharingRefill/poor", ["10: +poor-a +poor-b"], ["10: +poor-a +rich-p"]),
+        ("gate/FairSharingRefill/chain", ["10: +a1 +a2 +b1"], ["10: +a1 +b1", "11: +a2"]),
+        ("gate/FairSharingReevaluatePreemptionCandidates", ["1: -b-large"], []),
+        ("gate/AdmissionFairSharingAnchorAtQuotaReservation", ["30: +b1"], ["30: +a1"]),
+    ],
+)
+def test_what_a_world_ends_in(name: str, on: list[str], off: list[str]) -> None:
+    for side, expected in zip(sides(WORLDS[name]), (on, off), strict=True):
+        steps = first_steps(side, 20)
+        assert all(step in steps for step in expected), steps
+        assert expected or not any("-" in step.split(": ")[1] for step in steps)
+
+
+def test_eight_join_a_cycle() -> None:
+    [first, *_] = first_steps(sides(WORLDS["gate/FairSharingRefill/budget"])[0])
+    assert len(first.split(": ")[1].split()) == 9
+
+
+def of_0_20(**gates: bool) -> Configuration:
+    return Configuration.of([MANIFEST], release="0.20.0", feature_gates=gates)
+
+
+@pytest.mark.parametrize(
+    ("gate", "needed"),
+    [
+        ("AdmissionFairSharingAnchorAtQuotaReservation", "AdmissionFairSharing"),
+        ("SchedulingEquivalenceHashingIgnorePodSetName", "SchedulingEquivalenceHashing"),
+    ],
+)
+def test_a_gate_goes_off_with_the_one_that_it_needs(gate: str, needed: str) -> None:
+    with pytest.raises(ConfigurationError, match="depends on features that are disabled"):
+        of_0_20(**{needed: False})
+    of_0_20(**{needed: False, gate: False})
+
+
+def test_a_cycle_of_cohorts_shows_in_the_queue_while_it_lasts() -> None:
+    engine: Engine = world(
+        Cohort("a"), Cohort("b", parent_name="a"), cluster_queue(cohort="b"), configuration=of_0_20()
+    )
+    engine.apply([workload("first")])
+    assert admitted(engine.cycle(at(0))) == ["first"]
+    engine.apply([Cohort("a", parent_name="b")])
+    state = engine.cluster_queue("cq")
+    message = 'Can\'t admit new workloads: Cohort "b" has a cycle in hierarchy.'
+    assert (state.is_active, state.reason, state.message) == (False, "CohortCycleDetected", message)
+    engine.apply([workload("second")])
+    assert admitted(engine.cycle(at(1))) == []
+    assert condition(engine, "first", "Admitted") is not None
+    engine.apply([Cohort("a")])
+    assert engine.cluster_queue("cq").reason == "Ready"
+    assert admitted(engine.cycle(at(2))) == ["second"]
+
+
+def case(objects: list[Json], events: list[Json]) -> Json:
+    base = WORLDS["change/PreemptionIsSizedByAssignment/pods"]
+    plain = {name: value for name, value in base.items() if name != "change"}
+    return {**plain, "kueue": "0.20.0", "objects": [*base["objects"][:2], *objects], "input": {"events": events}}
+
+
+def manifest(kind: str, name: str, spec: Json, status: Json | None = None) -> Json:
+    metadata: Json = {"name": name, "uid": f"uid-{name}", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    if kind in ("LocalQueue", "Workload"):
+        metadata["namespace"] = "ns"
+    made = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": metadata, "spec": spec}
+    return made if status is None else {**made, "status": status}
+
+
+def queue(**quotas: str) -> list[Json]:
+    groups = [
+        {
+            "coveredResources": [resource],
+            "flavors": [{"name": "default", "resources": [{"name": resource, "nominalQuota": quota}]}],
+        }
+        for resource, quota in quotas.items()
+    ]
+    spec: Json = {"resourceGroups": groups, "namespaceSelector": {}}
+    spec["preemption"] = {"withinClusterQueue": "LowerPriority"}
+    return [manifest("ClusterQueue", "team", spec), manifest("LocalQueue", "a", {"clusterQueue": "team"})]
+
+
+def pod_set(name: str, count: int, group: str = "", *, limits: Json | None = None, **requests: str) -> Json:
+    resources: Json = {"requests": requests} if limits is None else {"limits": limits}
+    pod = {"containers": [{"name": "c", "image": "i", "resources": resources}], "restartPolicy": "Never"}
+    made: Json = {"name": name, "count": count, "template": {"spec": pod}}
+    return {**made, "topologyRequest": {"podSetGroupName": group}} if group else made
+
+
+def played(of: Json) -> Json:
+    """The answer of the engine, which is that of the reference."""
+    by_engine = answer(of)
+    assert first_difference(compared(by_engine), compared(answer(of, by="reference"))) is None
+    return by_engine
+
+
+def test_members_of_a_group_that_stand_apart_each_find_their_victims() -> None:
+    objects = [*queue(cpu="5", memory="1Gi")]
+    low = [
+        manifest("Workload", name, {"queueName": "a", "priority": 0, "podSets": [wanted]})
+        for name, wanted in (("v-cpu", pod_set("main", 1, cpu="5")), ("v-memory", pod_set("main", 1, memory="1Gi")))
+    ]
+    pod_sets = [
+        pod_set("leader", 1, "g", cpu="1"),
+        pod_set("other", 1, memory="1Gi"),
+        pod_set("worker", 2, "g", cpu="2"),
+    ]
+    high = manifest("Workload", "p", {"queueName": "a", "priority": 9, "podSets": pod_sets})
+    events = [{"at": 0, "op": "create", "object": it, "runSeconds": 60} for it in low]
+    cycles = played(case(objects, [*events, {"at": 3, "op": "create", "object": high, "runSeconds": 5}]))["cycles"]
+    victims = [it["key"] for cycle in cycles for it in cycle.get("preempting") or ()]
+    assert sorted(victims) == ["ns/v-cpu", "ns/v-memory"]
+    [granted] = [it for cycle in cycles for it in cycle.get("admitted") or () if it["key"] == "ns/p"]
+    assert [it["name"] for it in granted["podSets"]] == ["leader", "worker", "other"]
+
+
+def test_limits_count_as_requests_after_a_backoff_too() -> None:
+    status = {
+        "requeueState": {"count": 1, "requeueAt": "2026-01-01T00:00:02Z"},
+        "conditions": [
+            {
+                "type": kind,
+                "status": value,
+                "reason": "AdmissionCheck",
+                "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+            for kind, value in (("Evicted", "True"), ("Requeued", "False"))
+        ],
+    }
+    spec = {"queueName": "a", "priority": 0, "podSets": [pod_set("main", 1, limits={"cpu": "3"})]}
+    objects = [*queue(cpu="2"), manifest("Workload", "w", spec, status)]
+    small = manifest("Workload", "x", {"queueName": "a", "priority": 0, "podSets": [pod_set("main", 1, cpu="1")]})
+    cycles = played(case(objects, [{"at": 1, "op": "create", "object": small, "runSeconds": 5}]))["cycles"]
+    assert [it["key"] for cycle in cycles for it in cycle.get("admitted") or ()] == ["ns/x"]
+    said = [it["message"] for cycle in cycles for it in cycle.get("messages") or () if it["key"] == "ns/w"]
+    assert "current podset request (3)" in said[0]
