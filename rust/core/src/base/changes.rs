@@ -74,7 +74,7 @@ pub struct Changes(Bits);
 impl Default for Changes {
     /// All of them, as in the newest Kueue.
     fn default() -> Self {
-        Changes::of(Release::DEVELOPMENT)
+        Changes::of(Release::default())
     }
 }
 

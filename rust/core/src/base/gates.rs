@@ -86,9 +86,9 @@ impl Gate {
 pub struct Gates(Bits);
 
 impl Default for Gates {
-    /// The defaults of [`Release::DEVELOPMENT`].
+    /// The defaults of the newest release.
     fn default() -> Self {
-        Gates::of(Release::DEVELOPMENT)
+        Gates::of(Release::default())
     }
 }
 
@@ -96,7 +96,7 @@ impl std::fmt::Debug for Gates {
     /// Only the differences from the newest defaults.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Gates ")?;
-        f.debug_map().entries(self.differences(Release::DEVELOPMENT).map(|(gate, on)| (gate.name(), on))).finish()
+        f.debug_map().entries(self.differences(Release::default()).map(|(gate, on)| (gate.name(), on))).finish()
     }
 }
 

@@ -99,9 +99,10 @@ impl Release {
 }
 
 impl Default for Release {
-    /// [`Release::DEVELOPMENT`].
+    /// The newest that has a tag.
     fn default() -> Self {
-        Self::DEVELOPMENT
+        let [.., (minor, patch)] = LINES;
+        Release(Version::new(minor, patch))
     }
 }
 

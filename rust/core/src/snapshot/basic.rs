@@ -265,7 +265,7 @@ impl Stored for Release {
 /// The gates that are not as in the newest release, by name: a newer kueuecore may have more.
 impl Stored for Gates {
     fn write_to(&self, out: &mut Writer<'_>) {
-        let differences: Vec<(Gate, bool)> = self.differences(Release::DEVELOPMENT).collect();
+        let differences: Vec<(Gate, bool)> = self.differences(Release::default()).collect();
         out.count(differences.len());
         for (gate, on) in differences {
             out.string(gate.name());
