@@ -7,8 +7,8 @@ import sys
 
 __all__ = ["DEFAULT_RELEASE", "release_rows", "version"]
 
-DEFAULT_RELEASE = "0.20.0-devel"
-"""What is followed unless something says otherwise: the newest that is proven, a commit of Kueue's development."""
+DEFAULT_RELEASE = "0.20.0"
+"""What is followed unless something says otherwise: the newest release."""
 
 
 def version() -> str:
