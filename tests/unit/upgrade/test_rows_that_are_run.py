@@ -64,7 +64,7 @@ def workload(
     )
 
 
-def node(name: str = "n1", **allocatable: object) -> dict[str, Any]:
+def node(name: str = "n1", /, **allocatable: Any) -> dict[str, Any]:
     ready = [{"type": "Ready", "status": "True"}]
     labels = {"pool": "x", "kubernetes.io/hostname": name}
     return thing("Node", name, version="v1", labels=labels) | {
