@@ -287,7 +287,7 @@ fn what_is_written_reads_the_same() {
         "waitForPodsReady": {"blockAdmission": true}, "objectRetentionPolicies": {"workloads": {"afterFinished": "0s"}},
         "resources": {"transformations": [{"input": "a", "outputs": {"b": "1Gi"}}]}, "tls": {"cipherSuites": ["X"]},
         "metrics": {"customLabels": [{"name": "team", "sourceLabelKey": "example.com/team"}]},
-        "managedJobsNamespaceSelector": {"matchLabels": {"team": ""}}, 
+        "managedJobsNamespaceSelector": {"matchLabels": {"team": ""}},
         "featureGates": {"AllAlpha": true, "DisableWaitForPodsReady": false},
     });
     let once = read(&fields).expect("valid");
