@@ -194,9 +194,9 @@ def test_a_snapshot_of_another_version_or_format_is_refused_by_both_names() -> N
     ):
         Engine.load(other)
     with pytest.raises(
-        ValueError, match=r'^this was saved as "kueuecore\.engine/9", and only "kueuecore\.engine/5" can'
+        ValueError, match=r'^this was saved as "kueuecore\.engine/9", and only "kueuecore\.engine/6" can'
     ):
-        Engine.load(saved.replace(b"engine/5", b"engine/9", 1))
+        Engine.load(saved.replace(b"engine/6", b"engine/9", 1))
 
 
 def test_a_damaged_snapshot_is_refused_wherever_the_damage_is() -> None:

@@ -28,9 +28,16 @@ impl Seen {
             let status = encode::workload_status(&record.workload.status, &state.config.gates);
             (key(record.key()), by_type(status))
         });
-        let quota = report::quota_rows(state).into_iter().map(|row| {
-            let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
-            let cell = format!("{} {}: {} of {}", text("kind"), text("name"), text("resource"), text("flavor"));
+        let rows = report::quota_rows(state).into_iter();
+        // A tree with a cycle is not recomputed: its numbers mean nothing (rules/02 §4 rule 5).
+        let quota = rows.filter(|row| !is_in_cycle(engine, row)).map(|row| {
+            let cell = format!(
+                "{} {}: {} of {}",
+                of(&row, "kind"),
+                of(&row, "name"),
+                of(&row, "resource"),
+                of(&row, "flavor")
+            );
             let amounts = ["usage", "nominal", "subtreeQuota", "available", "potentialAvailable"];
             (cell, Value::Array(amounts.map(|name| row[name].clone()).to_vec()))
         });
@@ -69,6 +76,20 @@ pub fn told_in(answer: &Value) -> Value {
     let mut told = answer.as_object().expect("an object").clone();
     told.retain(|name, _| !PARTS.contains(&name.as_str()));
     Value::Object(told)
+}
+
+fn of<'a>(row: &'a Map<String, Value>, name: &str) -> &'a str {
+    row[name].as_str().unwrap_or_default()
+}
+
+fn is_in_cycle(engine: &Engine, row: &Map<String, Value>) -> bool {
+    let (state, name) = (&engine.state, of(row, "name"));
+    let node = if of(row, "kind") == "Cohort" {
+        state.names.cohorts.find(name).and_then(|id| state.cohorts[id].node)
+    } else {
+        state.find_queue(name).and_then(|id| state.queues[id].node)
+    };
+    node.is_some_and(|node| state.forest.has_cycle(node))
 }
 
 /// A status with its conditions by type, since their order does not matter, and without empty fields.

@@ -138,10 +138,10 @@ def _quota(world: World) -> Iterator[tuple[str, Any]]:
     for row in world.quota():
         kind, name, resource = row["kind"], row["name"], row["resource"]
         node, fr = nodes[kind][name], (row["flavor"], resource)
-        if not row["usage"] and fr not in node.subtree:
+        # A tree with a cycle is not recomputed: its numbers mean nothing (rules/02 §4 rule 5).
+        if node.has_cycle or (not row["usage"] and fr not in node.subtree):
             continue
-        potential = None if node.has_cycle else node.potential.get(fr, 0)
         # If quota is overused, nothing is available.
-        amounts = [row["nominal"], node.subtree.get(fr, 0), row.get("available"), potential]
+        amounts = [row["nominal"], node.subtree.get(fr, 0), row["available"], node.potential.get(fr, 0)]
         texts = [None if it in (None, UNLIMITED) else quantity.text(resource, max(0, it)) for it in amounts]
         yield f"{kind} {name}: {resource} of {row['flavor']}", [quantity.text(resource, row["usage"]), *texts]

@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn defaults_are_kueues() {
         let gates = Gates::default();
-        assert_eq!(Gate::ALL.iter().filter(|&&gate| gates.enabled(gate)).count(), 70); // 11 of them are built in by now
+        assert_eq!(Gate::ALL.iter().filter(|&&gate| gates.enabled(gate)).count(), 86); // 11 of them are built in by now
         assert!(gates.enabled(Gate::PartialAdmission));
         assert!(!gates.enabled(Gate::UnadmittedWorkloadsExplicitStatus));
         assert!(!gates.enabled(Gate::TASReplaceNodeDueToNotReadyOverFixedTime));

@@ -12,6 +12,8 @@ use crate::base::names::Names;
 /// Bytes being written, with the pools to which they refer.
 pub(crate) struct Writer<'a> {
     bytes: Vec<u8>,
+    /// What comes before the pools.
+    head: Vec<u8>,
     pools: Vec<Parts>,
     /// The names to which ids refer.
     pub names: &'a Names,
@@ -43,6 +45,7 @@ impl<'a> Writer<'a> {
     pub fn new(names: &'a Names) -> Self {
         Self {
             bytes: Vec::new(),
+            head: Vec::new(),
             pools: std::iter::repeat_with(Parts::default).take(Pool::COUNT).collect(),
             names,
             shapes: Vec::new(),
@@ -52,11 +55,17 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The result: the names, the pools, and everything else.
+    /// Puts what has been written so far before the pools: what reads them needs it.
+    pub fn end_head(&mut self) {
+        self.head = std::mem::take(&mut self.bytes);
+    }
+
+    /// The result: the names, the head, the pools, and everything else.
     pub fn finish(mut self) -> Vec<u8> {
         let rest = std::mem::take(&mut self.bytes);
         let names = self.names;
         names.write_to(&mut self);
+        self.bytes.append(&mut self.head);
         for pool in std::mem::take(&mut self.pools) {
             self.count(pool.ends.len());
             self.bytes.extend_from_slice(&pool.bytes);

@@ -83,6 +83,7 @@ impl State {
             recorder: _,
         } = self;
         config.write_to(out);
+        out.end_head();
         workloads.store(out);
         store_of_names(out.names.flavors.len(), flavors, out);
         store_of_names(out.names.namespaces.len(), namespaces, out);
@@ -118,10 +119,11 @@ impl State {
     /// [`Damage`]: the bytes are not a saved state.
     pub(crate) fn restore(from: &mut Reader<'_>) -> Result<Self, Damage> {
         let mut state = Self::default();
-        restore_parts(&mut state.workloads, from)?;
         state.names = from.names.clone();
         state.config = Config::read_from(from)?;
+        // Whether two specs are one shape depends on it.
         state.workloads.follow(&state.config);
+        restore_parts(&mut state.workloads, from)?;
         state.workloads.restore_slots(from)?;
         state.workloads.restore_records(from)?;
         state.flavors = restore_of_names(state.names.flavors.len(), from)?;
