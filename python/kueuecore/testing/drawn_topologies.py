@@ -27,8 +27,8 @@ _SPOT: JsonObject = {"key": "example.com/broken", "value": "true"}
 _LEVELS = ((BLOCK, RACK, HOST), (RACK, HOST), (BLOCK, RACK), (HOST,))
 _SECOND_NS = 1_000_000_000
 _GATES: tuple[JsonObject, ...] = (
-    {"TASProfileMixed": False},
-    {"TASBalancedPlacement": True},
+    {"TASProfileMixed": False, "TASPartialSlices": False},
+    {"TASBalancedPlacement": True, "TASNodeFeasibilityForAllLevels": False},
     {"TASFailedNodeReplacementFailFast": False},
     {"TASReplaceNodeOnPodTermination": False},
     {"TASReplaceNodeOnNodeTaints": False},
@@ -39,7 +39,7 @@ _GATES: tuple[JsonObject, ...] = (
         "TASReplaceNodeOnNodeTaints": False,
     },
     {"TASReplaceNodeDueToNotReadyOverFixedTime": True, "TASReplaceNodeOnPodTermination": False},
-    {"TASRespectNodeAffinityPreferred": True},
+    {"TASRespectNodeAffinityPreferred": True, "TASLeaderPodSetFeasibility": False},
     {"TASMultiLayerTopology": True},
 )
 

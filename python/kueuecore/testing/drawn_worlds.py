@@ -39,17 +39,17 @@ _UNDECLARED = "example.com/disk"
 CLASSES = ("p1", "p2")
 # Gates that affect decisions or messages, each set to the opposite of its default.
 _GATES: tuple[JsonObject, ...] = (
-    {"PrioritizePreemptorWorkloads": True},
+    {"PrioritizePreemptorWorkloads": True, "FairSharingRefill": True},
     {"FlavorFungibilityPreserveScanProgress": False},
     {"FlavorFungibilityPreserveScanProgress": False, "FlavorFungibility": False},
     {"FairSharingPrioritizeNonBorrowing": False},
-    {"FairSharingPreemptWithinNominal": False},
+    {"FairSharingPreemptWithinNominal": False, "FairSharingReevaluatePreemptionCandidates": True},
     {"RecomputeAssignmentUponPreemptionTargetsOverlap": False},
     {"PrioritySortingWithinCohort": False},
-    {"SchedulingEquivalenceHashing": False},
+    {"SchedulingEquivalenceHashing": False, "SchedulingEquivalenceHashingIgnorePodSetName": False},
     {"UnadmittedWorkloadsObservability": False},
     {"UnadmittedWorkloadsExplicitStatus": True},
-    {"PartialAdmission": False},
+    {"PartialAdmission": False, "SchedulingEquivalenceHashingIgnorePodSetName": False},
     {"QuotaCheckStrategy": False},
 )
 # How requests are counted.

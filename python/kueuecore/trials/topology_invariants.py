@@ -13,7 +13,7 @@ from kueuecore.reference.topology.assignment import TopologyAssignment
 from kueuecore.reference.topology.encoding import decoded
 from kueuecore.reference.topology.flavors import unhealthy_nodes
 from kueuecore.reference.topology.nodes import is_foreign, single_pod
-from kueuecore.reference.topology.request import HOSTNAME, request_of
+from kueuecore.reference.topology.request import HOSTNAME, TopologyRequest, request_of
 from kueuecore.states import WorkloadState
 from kueuecore.testing.engine_view import EngineView, holds_quota, is_evicted
 from kueuecore.testing.history import History, Move, MoveKind, key_of
@@ -94,13 +94,16 @@ class Places:
         return next(it for it in workload["spec"]["podSets"] if it["name"] == name)
 
     def _check_count(self, key: str, name: str, place: TopologyAssignment, count: int) -> None:
-        # Pods that do not make up a whole slice are left out, as in Kueue.
         request = request_of(self._pod_set(key, name))
-        size = request.slice_size
+        # Pods beyond the last whole slice make a shorter one, or are left out, as in Kueue.
+        placed = count if self._may_end_short(request) else count // request.slice_size * request.slice_size
         # In a group, the smaller pod set counts as one leader, however many pods it has.
-        assert request.group is not None or place.n_pods == count // size * size, (
+        assert request.group is not None or place.n_pods == placed, (
             f"{key} has {place.n_pods} places for {count} pods of {name}"
         )
+
+    def _may_end_short(self, request: TopologyRequest) -> bool:
+        return self._settings.on("TASPartialSlices") and len(request.constraints) <= 1
 
     def _path(self, place: TopologyAssignment, values: tuple[str, ...]) -> dict[str, str]:
         """Return the position of a domain, by level."""
@@ -119,7 +122,8 @@ class Places:
             self.seen.add("a required level")
             found = {path[request.required] for path, _ in paths}
             assert len(found) == 1, f"{key} has {name} in {sorted(found)}, but requires one {request.required}"
-        for constraint in request.constraints:
+        layers = None if self._settings.on("TASMultiLayerTopology") else 1
+        for constraint in request.constraints[:layers]:
             counts: Counter[str] = Counter()
             for path, count in paths:
                 # Racks have the same names in every block.
@@ -127,7 +131,8 @@ class Places:
                 counts[str([path[it] for it in above if it <= constraint.level])] += count
             if constraint.level in levels and len(place.levels) > 1:
                 self.seen.add("slices")
-                assert all(n % constraint.size == 0 for n in counts.values()), f"{key} has broken slices of {name}"
+                n_broken = sum(n % constraint.size != 0 for n in counts.values())
+                assert n_broken <= self._may_end_short(request), f"{key} has broken slices of {name}"
 
     def _check_replacement(self, before: WorkloadState, now: WorkloadState) -> None:
         lost = set(unhealthy_nodes({"status": before.status}))

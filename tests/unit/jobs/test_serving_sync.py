@@ -238,15 +238,14 @@ def test_pods_of_a_set_join_its_group_and_follow_its_queue() -> None:
     assert pods_written(moved)["new"]["metadata"]["labels"][f"{AN}queue-name"] == "other"
 
 
-def test_pods_of_an_old_revision_are_let_go() -> None:
+def test_pods_of_an_old_revision_are_let_go_with_the_admission() -> None:
     (workload,) = made(stateful())
     rolling = stateful() | {"status": {"currentRevision": "1", "updateRevision": "2"}}
     pods = (pod_of_set("old", revision="1"), pod_of_set("new", revision="2"))
-    written = pods_written(sync(rolling, workload, around=pods))
-    assert {name: it["spec"].get("schedulingGates", []) for name, it in written.items()} == {
-        "old": [],
-        "new": [ADMISSION, TOPOLOGY],
-    }
+    for found, left in ((workload, [ADMISSION, TOPOLOGY]), (admitted(workload), [])):
+        written = pods_written(sync(rolling, found, around=pods))
+        gates = {name: it["spec"].get("schedulingGates", []) for name, it in written.items()}
+        assert gates == {"old": left, "new": [ADMISSION, TOPOLOGY]}
 
 
 def test_a_set_that_another_one_gates_is_left_alone() -> None:
