@@ -25,6 +25,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from kueuecore.releases import DEFAULT_RELEASE, Release, changes, releases
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/fidelity.md"
 CACHE = ROOT / ".cache/fidelity"
@@ -80,6 +82,26 @@ Written by `make fidelity` at {revision}; Kueue at commit {kueue}. Do not edit i
 - Below are whole runs of real releases, each played as the release that it was recorded from. What is left to chance
   there, or to sums that wrap around beyond 2^63, is not met; the last column says so.
 - Random worlds that compare engine and reference move by move: {worlds}.
+"""
+
+READ_ALONE = """## What release {line} rests on
+
+Kueue {release} was not run: neither its whole source nor a module of it can be had here. What it has in common with
+commit {commit} of its development rests on the recorded answers above. What it changed since was taken from single
+newer files and tests, from proposals and pull requests, and from its changelog. **None of that was compared with a
+running {release}.** The engine and the reference agree on it, in a world made for each change and in random ones.
+
+| how a change without a gate is known | changes |
+|---|--:|
+| its code or a test of it was read | {read} |
+| a proposal, a pull request or an issue describes it | {proposal} |
+| a sentence of the changelog is all that was found | {changelog} |
+
+[Gates](feature-gates.md): {new_gates} are new, {other_gates} have another stage or default. They are from Kueue's table
+of four days before the release; the four that came after it are from the changelog. [Upgrade](upgrade.md#019-to-020)
+says of each row how it is known, and what is not played.
+
+Once there is a module of {line}, `tests/oracle` takes its version, and the worlds below are played against it, too.
 """
 
 AGAINST_KUEUE = """## Played against the real Kueue
@@ -302,7 +324,30 @@ def page(
         lines += ["", f"## Kueue {release}", "", HEAD, "|---|" + "--:|" * (1 + len(SIDES) * len(VERDICTS)) + "---|"]
         lines += [row.cells(f"`{suite.removeprefix('releases/')}`") for suite, row in sorted(of_release.items())]
         lines.append(Row.total(of_release.values()).cells("all", "**"))
-    return "\n".join([*lines, "", *AGAINST_KUEUE.splitlines(), "", *played_against(PLAYED)]) + "\n"
+    return "\n".join([*lines, "", *without_recordings()]) + "\n"
+
+
+def without_recordings() -> list[str]:
+    """Return the lines of the page that need no recorded answers."""
+    return [*what_the_newest_rests_on(), "", *AGAINST_KUEUE.splitlines(), "", *played_against(PLAYED)]
+
+
+def what_the_newest_rests_on() -> list[str]:
+    """Return how each change and gate of the default release is known."""
+    newest = Release.named(DEFAULT_RELEASE)
+    [before] = [it for it in releases() if it.commit]
+    known = Counter(it.proof for it in changes() if it.is_in(newest) and not it.is_in(before))
+    old_gates = {it.name: it for it in before.feature_gates()}
+    gates = [it for it in newest.feature_gates() if it != old_gates.get(it.name)]
+    text = READ_ALONE.format(
+        **known,
+        line=newest.line,
+        release=newest.name,
+        commit=before.commit[:12],
+        new_gates=sum(it.name not in old_gates for it in gates),
+        other_gates=sum(it.name in old_gates for it in gates),
+    )
+    return text.splitlines()
 
 
 def played_against(record: Path) -> list[str]:
@@ -344,12 +389,13 @@ def main() -> int:
     parser.add_argument("--case-seconds", type=int, default=900, help="limit per case")
     parser.add_argument("--worlds", type=float, default=0, metavar="SECONDS", help="also play differential worlds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
-    parser.add_argument("--only-played", action="store_true", help="write only what random worlds against Kueue found")
+    parser.add_argument("--without-recordings", action="store_true", help="write only what needs no recorded answers")
     options = parser.parse_args()
-    if options.only_played:
-        text = PAGE.read_text(encoding="utf-8").partition("## Played against")[0]
-        lines = [*AGAINST_KUEUE.splitlines(), "", *played_against(PLAYED)]
-        PAGE.write_text(text + "\n".join(lines) + "\n", encoding="utf-8")
+    if options.without_recordings:
+        text = re.split(
+            "^## (?:What release|Played against)", PAGE.read_text(encoding="utf-8"), maxsplit=1, flags=re.M
+        )[0]
+        PAGE.write_text(text + "\n".join(without_recordings()) + "\n", encoding="utf-8")
         return 0
     if not (options.recorded / "check.py").is_file():
         print(f"fidelity: no recorded cases in {options.recorded}, so {PAGE.relative_to(ROOT)} stays as it is")
