@@ -9,9 +9,17 @@ from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, t
 from kueuecore._quantities import number
 from kueuecore.jobs import JobsConfiguration, PodSetInfo
 from kueuecore.jobs.injection import node_needs
+from kueuecore.jobs.workload_matching import have_same_pods
 from kueuecore.objects import PodSetMergePolicy, ProvisioningRequestConfig
 
-__all__ = ["RequestedPods", "UnassignedPodSetError", "is_request_needed", "requested_pods", "template_of"]
+__all__ = [
+    "RequestedPods",
+    "UnassignedPodSetError",
+    "is_request_needed",
+    "is_same_request",
+    "requested_pods",
+    "template_of",
+]
 
 
 class UnassignedPodSetError(Exception):
@@ -110,6 +118,12 @@ def template_of(pods: RequestedPods, flavors: Mapping[str, JsonObject]) -> JsonO
         if kind in spec:
             spec[kind] = [_with_requests(it) if isinstance(it, dict) else it for it in list_at(spec, kind)]
     return {**template, "spec": _with_requests(spec)}
+
+
+def is_same_request(stored: JsonObject, wanted: JsonObject) -> bool:
+    """Return whether two PodTemplates ask for the same pods, as a job and its Workload do (rules/10 §3.4)."""
+    # Only releases that compare PodTemplates ask, and they compare all parts of pods.
+    return have_same_pods(object_at(stored, "template"), object_at(wanted, "template"), JobsConfiguration())
 
 
 def _assignments(workload: JsonObject) -> dict[str, JsonObject]:
