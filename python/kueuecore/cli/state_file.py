@@ -230,13 +230,16 @@ def _of_manifests(files: Sequence[File], options: argparse.Namespace, span: int)
 
 
 def _unplayed(configuration: Configuration, manifests: Sequence[Manifest]) -> Iterator[str]:
-    if configuration.release.name == DEFAULT_RELEASE:
-        return
-    from kueuecore.releases.unplayed import unplayed  # only older releases need it
+    from kueuecore.releases.unplayed import unplayed
 
-    has_fair_sharing = bool(configuration.to_dict().get("fairSharing"))
-    for it in unplayed(configuration.release, (it.object for it in manifests), fair_sharing=has_fair_sharing):
-        yield f"note: {it}"
+    notes = unplayed(
+        configuration.release,
+        (it.object for it in manifests),
+        fair_sharing=bool(configuration.to_dict().get("fairSharing")),
+        is_enabled=configuration.is_enabled,
+        is_asked_for=configuration.release.name != DEFAULT_RELEASE,
+    )
+    yield from (f"note: {it}" for it in notes)
 
 
 def _of_engine(file: File, options: argparse.Namespace, span: int) -> SettledState:
