@@ -359,7 +359,7 @@ class _Syncing:
         if self._integration.is_active(self._job) and not self._is_elastic:
             return self._result(None, "it still has active pods")
         if is_group:
-            prepared = prepared_group(self._job)
+            prepared = prepared_group(self._job, self._configuration)
             self._job = prepared.group
             self._writes += prepared.writes
             self._events += prepared.events

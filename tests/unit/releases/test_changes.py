@@ -48,6 +48,11 @@ ELSEWHERE = {
         JobReclaimsFromItsPodSet SparkRequestsAreSparks SparkNodeSelectorCounts PodLevelPartsAreCompared
         StatefulSetCountFollowsScaleUp EvictedSlicesWaitForTheirPods LwsSurgeMayBePercentage
         OldRevisionsWaitForAdmission QueueChangesReachGatedPods DefaultPriorityClassNeedsManagedNamespace""",
+    "tests/unit/jobs/test_groups_of_0_20.py": "EndedServingPodsAreLetGo GroupsWithoutPodsEndEvictions",
+    "tests/unit/jobs/test_ray_and_spark_of_0_20.py": """
+       
+       """,
+    "tests/unit/concurrent_admission/test_family.py": "UnevaluatedVariantsAreAwaited",
     "tests/unit/multikueue/test_changes_of_0_20.py": "WorkersWithoutOwnerAreRetried",
     "rust/core/src/pods/totals/tests.rs": "DevicesReplaceContainerRequests",
     "rust/wire/src/validate/tests/changes_of_0_20.rs": "MinCountMayBeZero ConcurrentFlavorsUpTo32 SchemaFieldsOf020",

@@ -320,4 +320,8 @@ changes! {
         "clientConnection allows 1000 requests a second and bursts of 1000; before 300 and 500";
     SchedulerLibraryNeedsTopology: [16362], [(20, 0)], "rules/11 §4.3", Changelog,
         "Gate SchedulerLibraryIntegration needs TopologyAwareScheduling; before, nothing";
+    EndedServingPodsAreLetGo: [14632], [(20, 0)], "rules/10 §5.4", Proposal,
+        "A pod of a serving group that is being deleted and has ended loses its finalizer at once; before, only once another pod took its place, and with Succeeded it counted as one that runs";
+    GroupsWithoutPodsEndEvictions: [14578], [(20, 0)], "rules/10 §5.4", Proposal,
+        "The evicted Workload of a StatefulSet or LeaderWorkerSet that has no pods left gives its quota back and stays; before, it was finished, or let go with its quota";
 }
