@@ -214,7 +214,7 @@ class _Look:
         """Hold back a child: it has no Workload, and runs while that of its ancestor is admitted."""
         job, integration = self._job, self._integration
         self._waits_for = f"{object_ref(ancestor)} owns it, and has the Workload"
-        if integration.finished(job) is not None or integration.is_suspended(job):
+        if integration.how_ended(job, self._configuration) is not None or integration.is_suspended(job):
             return
         workload = newest_unfinished(owned_workloads(ancestor, self._surroundings))
         if workload is None:
@@ -238,7 +238,7 @@ class _Look:
             self._take(sync)
             return
         workload = sync.workload
-        finished = integration.finished(job)
+        finished = integration.how_ended(job, self._configuration)
         if workload is None:
             self._events += sync.events
             if finished is not None:

@@ -50,8 +50,8 @@ ELSEWHERE = {
         OldRevisionsWaitForAdmission QueueChangesReachGatedPods DefaultPriorityClassNeedsManagedNamespace""",
     "tests/unit/jobs/test_groups_of_0_20.py": "EndedServingPodsAreLetGo GroupsWithoutPodsEndEvictions",
     "tests/unit/jobs/test_ray_and_spark_of_0_20.py": """
-       
-       """,
+        FailedSubmissionsMayBeRetried SparkIsReadyWithMinExecutors RayAutoscalingNeedsItsGate
+        ReservedPriorityKeepsItsKind""",
     "tests/unit/concurrent_admission/test_family.py": "UnevaluatedVariantsAreAwaited",
     "tests/unit/multikueue/test_changes_of_0_20.py": "WorkersWithoutOwnerAreRetried",
     "rust/core/src/pods/totals/tests.rs": "DevicesReplaceContainerRequests",

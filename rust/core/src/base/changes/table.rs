@@ -324,4 +324,12 @@ changes! {
         "A pod of a serving group that is being deleted and has ended loses its finalizer at once; before, only once another pod took its place, and with Succeeded it counted as one that runs";
     GroupsWithoutPodsEndEvictions: [14578], [(20, 0)], "rules/10 §5.4", Proposal,
         "The evicted Workload of a StatefulSet or LeaderWorkerSet that has no pods left gives its quota back and stays; before, it was finished, or let go with its quota";
+    ReservedPriorityKeepsItsKind: [14565], [(20, 0)], "rules/10 §3.3", Proposal,
+        "A Workload with quota stays as it is when its job loses the label of its WorkloadPriorityClass; before, it was written again and again in a way that the API server refuses";
+    FailedSubmissionsMayBeRetried: [16364], [(20, 0)], "rules/10 §5", Changelog,
+        "A SparkApplication in state SUBMISSION_FAILED has not finished; before, it had";
+    SparkIsReadyWithMinExecutors: [14505], [(20, 0)], "rules/10 §5", Proposal,
+        "A SparkApplication with dynamic allocation is ready with minExecutors executors; before, with executor.instances";
+    RayAutoscalingNeedsItsGate: [13435, 16260], [(20, 0)], "rules/10 §7", Changelog,
+        "Ray objects with in-tree autoscaling that MultiKueue manages are refused unless gate MultiKueueRayInTreeAutoscaling is on; before, elastic RayClusters were, and no others";
 }
