@@ -53,7 +53,7 @@ ELSEWHERE = {
         FailedSubmissionsMayBeRetried SparkIsReadyWithMinExecutors RayAutoscalingNeedsItsGate
         ReservedPriorityKeepsItsKind""",
     "tests/unit/concurrent_admission/test_family.py": "UnevaluatedVariantsAreAwaited",
-    "tests/unit/multikueue/test_changes_of_0_20.py": "WorkersWithoutOwnerAreRetried",
+    "tests/unit/multikueue/test_changes_of_0_20.py": "WorkersWithoutOwnerAreRetried EvictedSlicesLoseTheirCopies",
     "rust/core/src/pods/totals/tests.rs": "DevicesReplaceContainerRequests",
     "rust/wire/src/validate/tests/changes_of_0_20.rs": "MinCountMayBeZero ConcurrentFlavorsUpTo32 SchemaFieldsOf020",
     "tests/unit/cli/test_convert.py": "OldVersionIsNotServed",

@@ -324,6 +324,8 @@ changes! {
         "A pod of a serving group that is being deleted and has ended loses its finalizer at once; before, only once another pod took its place, and with Succeeded it counted as one that runs";
     GroupsWithoutPodsEndEvictions: [14578], [(20, 0)], "rules/10 §5.4", Proposal,
         "The evicted Workload of a StatefulSet or LeaderWorkerSet that has no pods left gives its quota back and stays; before, it was finished, or let go with its quota";
+    EvictedSlicesLoseTheirCopies: [15871], [(20, 0)], "rules/06 §5.4", Changelog,
+        "MultiKueue: an evicted slice that replaces another is removed from the workers; before, its copies stayed, and ran with the old spec when it was admitted again";
     ReservedPriorityKeepsItsKind: [14565], [(20, 0)], "rules/10 §3.3", Proposal,
         "A Workload with quota stays as it is when its job loses the label of its WorkloadPriorityClass; before, it was written again and again in a way that the API server refuses";
     FailedSubmissionsMayBeRetried: [16364], [(20, 0)], "rules/10 §5", Changelog,
