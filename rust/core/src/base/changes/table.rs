@@ -334,4 +334,6 @@ changes! {
         "A SparkApplication with dynamic allocation is ready with minExecutors executors; before, with executor.instances";
     RayAutoscalingNeedsItsGate: [13435, 16260], [(20, 0)], "rules/10 §7", Changelog,
         "Ray objects with in-tree autoscaling that MultiKueue manages are refused unless gate MultiKueueRayInTreeAutoscaling is on; before, elastic RayClusters were, and no others";
+    UnevaluatedVariantsAreAwaited: [15553], [(20, 0)], "rules/09 §4.3", Proposal,
+        "Concurrent admission: a variant does not preempt while a preferred one with QuotaReserved=False and reason PendingEvaluation waits to be tried; before, only while that had no such condition";
 }
