@@ -25,7 +25,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kueuecore import Engine, ManifestError
+from kueuecore import Configuration, Engine, ManifestError
+from kueuecore.conformance import RECORDED_FROM
 
 LEAST_IN_WORDS = 0.95
 TAKEN, REFUSED = "TAKEN AGAINST THE SERVER", "REFUSED AGAINST THE SERVER"
@@ -42,7 +43,7 @@ def cases(file: Path) -> Iterator[dict[str, Any]]:
 def lines_of(manifest: object) -> list[str]:
     """Return kueuecore's errors for an object created in an empty cluster."""
     try:
-        Engine().apply(json.dumps(manifest).encode())
+        Engine(Configuration(release=RECORDED_FROM)).apply(json.dumps(manifest).encode())
     except ManifestError as error:
         return [": ".join(filter(None, (it.field, it.message))) for it in error.problems]
     return []

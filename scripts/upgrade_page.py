@@ -24,15 +24,15 @@ _TABLE: dict[str, Any] = json.loads((ROOT / "python/kueuecore/releases/table.jso
 # All of the page but the tables.
 _TEXT = Template(Path(__file__).with_suffix(".txt").read_text(encoding="utf-8"))
 _KUEUE = "https://github.com/kubernetes-sigs/kueue"
-_LINES = {"0.16": "0.15 to 0.16", "0.17": "0.16 to 0.17", "0.18": "0.17 to 0.18", "0.19": "0.18 to 0.19"}
-_HERE = "0.20"
-# Gates of metrics, caches and encodings, on which no decision depends.
-_LEFT_OUT = {
+# Gates of metrics, caches, encodings and rates of requests, on which no decision depends.
+LEFT_OUT = {
     "AssignQueueLabelsForPods",
     "CustomMetricLabels",
+    "HighMaxParallelismWithinReconcile",
     "LocalQueueMetrics",
     "MetricForWorkloadCreationLatency",
     "MetricsForCohorts",
+    "MultiKueueReuseClientConnectionConfigForWorkers",
     "ReclaimablePods",
     "RemoveFinalizersWithStrictPatch",
     "SchedulerLibraryIntegration",
@@ -51,13 +51,14 @@ _LEFT_OUT = {
 def page() -> str:
     """Return the whole page."""
     rows = (*upgrade_rows(), *_rows_of_other_changes())
-    commit = _TABLE["releases"][-1]["commit"]
-    notes = [f"[0.{n}]({_KUEUE}/blob/main/CHANGELOG/CHANGELOG-0.{n}.md)" for n in range(15, 20)]
+    newest, commit = _TABLE["releases"][-1]["name"], [it["commit"] for it in _TABLE["releases"] if it["commit"]][-1]
+    notes = [f"[0.{n}]({_KUEUE}/blob/main/CHANGELOG/CHANGELOG-0.{n}.md)" for n in range(15, 21)]
     pulls = sorted({pull for it in rows for pull in it.pulls})
     return _TEXT.substitute(
         kueue=_KUEUE,
-        commit=commit,
-        short=commit[:12],
+        newest=newest,
+        line=newest.rpartition(".")[0],
+        commit=commit[:12],
         changes="".join(map(_section, sorted({it.line for it in rows}), repeat(rows))),
         defaults="".join(_defaults()),
         gone="".join(_gone()),
@@ -68,7 +69,8 @@ def page() -> str:
 
 def _section(line: str, rows: Iterable[UpgradeRow]) -> str:
     """Return the section about a release line."""
-    head = f"\n## {_LINES.get(line, '0.19 to the commit here')}\n\n"
+    first, _, minor = line.partition(".")
+    head = f"\n## {first}.{int(minor) - 1} to {line}\n\n"
     head += "| What changed | In | Look for | Played by | Source |\n|---|---|---|---|---|\n"
     return head + "".join(_row(it) for it in rows if it.line == line)
 
@@ -76,21 +78,30 @@ def _section(line: str, rows: Iterable[UpgradeRow]) -> str:
 def played_by(row: UpgradeRow) -> tuple[list[str], list[Change]]:
     """Return the gates and the changes that play a row, of those that kueuecore has."""
     gates = {it["name"] for it in _TABLE["gates"]}
-    return [it for it in row.gates if it in gates], [it for it in changes() if {*it.pulls} & {*row.pulls}]
+    others = [it for it in changes() if {*it.pulls} & {*row.pulls} or it.name in row.changes]
+    return [it for it in row.gates if it in gates], others
 
 
 def _rows_of_other_changes() -> Iterator[UpgradeRow]:
     """Yield a row for each change that kueuecore plays and no row is about."""
     known = {pull for it in upgrade_rows() for pull in it.pulls}
+    named = {name for it in upgrade_rows() for name in it.changes}
     for change in changes():
-        if not known & {*change.pulls}:
-            firsts = ["here" if it.endswith("-devel") else it for it in reversed(change.since)]
+        if not known & {*change.pulls} and change.name not in named:
+            firsts = [it.removesuffix("-devel") for it in reversed(change.since)]
             # Lines after the first that has it from its `.0` on have it, too.
-            whole = [it for it in firsts if it == "here" or it.endswith(".0")][-1]
-            patches = ", ".join(it for it in firsts if it not in ("here", whole) and not it.endswith(".0"))
-            line = _HERE if whole == "here" else whole.rpartition(".")[0]
+            whole = [it for it in firsts if it.endswith(".0")][-1]
+            patches = ", ".join(it for it in firsts if not it.endswith(".0"))
             since = f"{whole}; {patches}" if patches else whole
-            yield UpgradeRow(line, change.what, since, "nothing in manifests", change.pulls)
+            proof = change.proof if is_new(change) else ""
+            yield UpgradeRow(
+                whole.rpartition(".")[0], change.what, since, "nothing in manifests", change.pulls, known=proof
+            )
+
+
+def is_new(change: Change) -> bool:
+    """Return whether the newest release alone has a change: nobody has compared it with a running one."""
+    return change.since == (_TABLE["releases"][-1]["name"],)
 
 
 def _row(row: UpgradeRow) -> str:
@@ -99,12 +110,13 @@ def _row(row: UpgradeRow) -> str:
     shipped = f"{row.setting} of the shipped Configuration" if row.setting else ""
     played = [named, shipped, ", ".join(it.name for it in others)]
     mark = f" [Seen](upgrade-worlds.md#{row.world})" if row.world else " *Run.*" if row.is_run else ""
+    mark += f" *{row.known.capitalize()}.*" if row.known else ""
     text = row.text if not mark or row.text.endswith(".") else f"{row.text}."
     cells = [
         text + mark,
         row.since,
         row.look_for,
-        "; ".join(filter(None, played)) or "not played",
+        "as before" if row.as_before else "; ".join(filter(None, played)) or "not played",
         ", ".join(f"[#{it}]" for it in row.pulls),
     ]
     return _table_row(it.replace("|", "\\|") for it in cells)
@@ -117,17 +129,17 @@ def _table_row(cells: Iterable[str]) -> str:
 def _defaults() -> Iterator[str]:
     """Yield the table of gates whose state differs between releases."""
     lines = dict.fromkeys(it["line"] for it in _TABLE["releases"])
-    yield _table_row(["Gate", *("here" if it == _HERE else it for it in lines)])
+    yield _table_row(["Gate", *lines])
     yield f"|---|{'---|' * len(lines)}\n"
     for gate in _gates():
         cells = [_of_line(gate, line) for line in lines]
-        if len({*cells}) > 1 and not _is_gone(gate) and gate["name"] not in _LEFT_OUT:
+        if len({*cells}) > 1 and not _is_gone(gate) and gate["name"] not in LEFT_OUT:
             yield _table_row([gate["name"], *cells])
 
 
 def _of_line(gate: dict[str, Any], line: str) -> str:
     """Return a gate's state in the first release of a line, and where it changes within the line."""
-    names = [it["name"] for it in _TABLE["releases"] if it["line"] == line]
+    names = [it["name"] for it in _TABLE["releases"] if it["line"] == line and not it["commit"]]
     cell = before = _state(gate, names[0])
     for name in names[1:]:
         state = _state(gate, name)

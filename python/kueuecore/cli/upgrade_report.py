@@ -132,7 +132,13 @@ class _Report:
             message = ": ".join(filter(None, (problem.field, problem.message)))
             causes = ", ".join(switch.name for switch in it.switches)
             rows.append([about, problem.place or "-", what, causes or "-", message])
-        return table(["OBJECT", "PLACE", "IS", "CAUSE", "MESSAGE"], rows, self.style) if rows else ""
+        if not rows:
+            return ""
+        remedies = [*dict.fromkeys(it.problem.remedy for it in self.found.refusals if it.problem.remedy)]
+        n_more = len(remedies[self.most :]) if self.most else 0
+        lines = [table(["OBJECT", "PLACE", "IS", "CAUSE", "MESSAGE"], rows, self.style)]
+        lines += map(shown, remedies[: self.most])
+        return "\n".join([*lines, *([f"and {counted(n_more, 'other remedy')}"] if n_more else [])])
 
     def _cause(self, cause: Cause, said: Container[Switch]) -> str:
         """What Kueue changed, unless it was said before, and the decisions about some workloads."""

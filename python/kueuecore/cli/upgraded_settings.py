@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from kueuecore._configuration_sources import gates_in, place_of
-from kueuecore._json import JsonObject, object_at
+from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.cli.configured import Configured, shipped_configuration
 from kueuecore.configuration import Configuration, known_gate_remedy
 from kueuecore.errors import ConfigurationError, Problem
@@ -20,6 +20,8 @@ __all__ = ["ChangedDefault", "RefusedGate", "UpgradedSettings", "changed_default
 
 _WAITS_FOR_PODS = Release.named("0.19.0")
 _ALL_GATES = ("AllAlpha", "AllBeta")
+_ORCHESTRATED = "MultiKueueOrchestratedPreemption"
+_MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +156,15 @@ class ChangedDefault:
     what: str
 
 
-def changed_defaults(found: Upgrade, configuration: Configuration) -> Iterator[ChangedDefault]:
+def changed_defaults(
+    found: Upgrade, configuration: Configuration, manifests: Iterable[Manifest]
+) -> Iterator[ChangedDefault]:
     """List the defaults on which decisions depend that change; first gates, those of most decisions first.
 
     Args:
         found: What changes.
         configuration: The Configuration for the new release.
+        manifests: The objects.
     """
     counts: Counter[str] = Counter()
     switches: dict[str, Switch] = {}
@@ -179,6 +184,18 @@ def changed_defaults(found: Upgrade, configuration: Configuration) -> Iterator[C
         what = "workloads whose pods are not ready after 30 minutes are evicted and queued again, which a run does not "
         what += "show; featureGates: {DisableWaitForPodsReady: true} turns it off"
         yield ChangedDefault("waitForPodsReady", "off", "30m", 0, what)
+    is_on_since = any(it.name == _ORCHESTRATED and it.after for it in found.switches)
+    if is_on_since and _ORCHESTRATED not in switches and any(map(_is_of_multikueue, manifests)):
+        what = (
+            "workers preempt once the manager lets them, which a run does not show; upgrade them, too: older ones do "
+        )
+        what += f"not wait. featureGates: {{{_ORCHESTRATED}: false}} turns it off"
+        yield ChangedDefault(_ORCHESTRATED, _on(False), _on(True), 0, what)
+
+
+def _is_of_multikueue(manifest: Manifest) -> bool:
+    it = manifest.object
+    return text_at(it, "kind") == "AdmissionCheck" and text_at(it, "spec", "controllerName") == _MULTIKUEUE
 
 
 def _waits_since(old: Release, new: Release, configuration: Configuration) -> bool:

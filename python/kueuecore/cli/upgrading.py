@@ -42,10 +42,10 @@ A single file of kind Scenario is run to its end under both: who waits less or m
 
 _EPILOG = """\
 examples:
-  kueuecore upgrade dump.yaml --trusted --config kueue.yaml --from 0.17.3 --to 0.19
+  kueuecore upgrade dump.yaml --trusted --config kueue.yaml --from 0.19 --to 0.20
   kueuecore upgrade manifests/ --from 0.16 -o wide            every workload, to the newest release
   kueuecore upgrade manifests/ --from 0.18 --to 0.19 --fail-on-difference -q       a check for CI
-  kueuecore upgrade scenario.yaml --from 0.17 --to 0.19       a whole run in virtual time
+  kueuecore upgrade scenario.yaml --from 0.19 --to 0.20       a whole run in virtual time
   kueuecore upgrade dump.yaml --trusted --from 0.16 -o json | jq '.causes[].switches[].pulls'
 
 exit codes:
@@ -106,7 +106,7 @@ def upgrade_command(options: argparse.Namespace) -> int:
             most_runs=options.runs,
             progress=progress,
         )
-    defaults = tuple(changed_defaults(found, settings.configuration))
+    defaults = tuple(changed_defaults(found, settings.configuration, manifests))
     match options.output:
         case "json":
             write(json.dumps(upgrade_document(found, settings, defaults), indent=2) + "\n")

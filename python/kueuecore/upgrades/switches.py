@@ -65,8 +65,9 @@ def switches_between(old: Configuration, new: Configuration) -> tuple[Switch, ..
         >>> "FlavorsAreMatchedByTheirOwnLabels" in [it.name for it in switches_between(old, new)]
         True
     """
+    line = max(old.release, new.release).line
     gates = [
-        Switch(it.name, SwitchKind.GATE, before, after, it.what, pulls_of_gate(it.name))
+        Switch(it.name, SwitchKind.GATE, before, after, it.what, pulls_of_gate(it.name, line=line))
         for it in _known_gates()
         if (before := old.is_enabled(it.name)) != (after := new.is_enabled(it.name))
     ]

@@ -151,7 +151,7 @@ fn answerer(kind: &str) -> Option<fn(&Case<'_>) -> Answer> {
 pub(crate) fn configuration_of(case: &Value) -> Result<Configuration, String> {
     let release = match case["kueue"].as_str() {
         Some(name) => Release::from_name(name).ok_or_else(|| format!("no release of Kueue: {name}"))?,
-        None => Release::DEVELOPMENT,
+        None => Release::default(),
     };
     let configuration =
         Configuration::trusted(&case["config"], &case["featureGates"], release).map_err(|e| lines(&e))?;

@@ -64,10 +64,10 @@ def workload(
     )
 
 
-def node(**allocatable: object) -> dict[str, Any]:
+def node(name: str = "n1", /, **allocatable: Any) -> dict[str, Any]:
     ready = [{"type": "Ready", "status": "True"}]
-    labels = {"pool": "x", "kubernetes.io/hostname": "n1"}
-    return thing("Node", "n1", version="v1", labels=labels) | {
+    labels = {"pool": "x", "kubernetes.io/hostname": name}
+    return thing("Node", name, version="v1", labels=labels) | {
         "status": {"allocatable": allocatable, "conditions": ready}
     }
 
@@ -231,6 +231,68 @@ CASES = [
         "must be set when podSetSliceRequiredTopology is specified",
         "TASValidateWorkloadSliceSize",
         {"w": "slice topology requested, but slice size not provided"},
+    ),
+    Case(
+        14191,
+        [
+            thing("Topology", "pools", {"levels": [{"nodeLabel": "pool"}]}),
+            flavor(topologyName="pools", nodeLabels={"pool": "x"}),
+            *queue({"default": {"cpu": 8}}),
+            *[node("n1", cpu=4, pods=10), node("n2", cpu=4, pods=10)],
+            workload("w", {"cpu": 6}),
+        ],
+        {"w": 'excluded: resource "cpu": 2'},
+        "TASNodeFeasibilityForAllLevels",
+        {"w": "default"},
+    ),
+    Case(
+        15023,
+        [
+            flavor(),
+            *queue(CPU),
+            thing(
+                "LimitRange",
+                "defaults",
+                {"limits": [{"type": "Container", "defaultRequest": {"cpu": 1}}]},
+                version="v1",
+                namespace="default",
+            ),
+            workload(
+                "w",
+                {},
+                template={"spec": {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"cpu": 5}}}]}},
+            ),
+        ],
+        {"w": "current podset request (5) > maximum capacity (4)"},
+    ),
+    Case(
+        15954,
+        [
+            flavor(),
+            *queue({"default": {"cpu": 4, "credits": 1}}),
+            workload("w", {"cpu": 1, "example.com/gpu": 2}),
+        ],
+        {"w": "current podset request (2) > maximum capacity (1)"},
+        configuration="resources: {excludeResourcePrefixes: [example.com/], transformations: "
+        "[{input: example.com/gpu, strategy: Replace, outputs: {credits: 1}}]}",
+    ),
+    Case(
+        13989,
+        [flavor(), *queue({"default": {"cpu": 4, "pods": 4}}), workload("w", {"cpu": 1})],
+        "transformations",
+        "ReservedResourceNameValidation",
+        {"w": "default"},
+        "resources: {transformations: [{input: cpu, strategy: Retain, outputs: {pods: 3}}]}",
+    ),
+    Case(
+        16047,
+        [flavor(), *queue(CPU), workload("w", {}, template=pods({"cpu": 5}, resources={"requests": {"cpu": 0}}))],
+        {"w": "current podset request (5) > maximum capacity (4)"},
+    ),
+    Case(
+        14720,
+        [flavor(), *queue(CPU), workload("w", {"cpu": 1}, count=5, pod_set={"minCount": 0})],
+        {"w": "default"},
     ),
 ]
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from kueuecore.cli import ExitCode
+from kueuecore.releases import Release
 from tests.command import Ran
 from tests.unit.cli.conftest import any_command  # noqa: F401  # a fixture
 from tests.unit.upgrade.test_rows_that_are_run import CPU, flavor, queue, thing, workload
@@ -170,6 +171,61 @@ def test_a_configuration_that_the_new_release_refuses(upgraded: Command) -> None
     assert ran.code == ExitCode.OK
     assert "Kueue v0.19.2 refuses the Configuration; below, its settings count as they are:\nkueue.yaml:3" in ran.out
     assert "default/w  Admitted in team (fast)  Admitted in team (plain)\n" in ran.out
+
+
+def test_manifests_in_a_version_that_is_not_served_any_more(upgraded: Command) -> None:
+    old = [it | {"apiVersion": "kueue.x-k8s.io/v1beta1"} for it in (flavor(), *queue(CPU))]
+    ran = upgraded("-q", "--from", "0.19", "--to", "0.20", objects=[*old, workload("w", {"cpu": 1})])
+    assert 'OldVersionIsNotServed  apiVersion: Invalid value: no matches for kind "ClusterQueue" in version ' in ran.out
+    assert ran.out.count("convert it: kueuecore convert in.yaml\n") == 1
+
+
+def test_gates_that_have_to_go_off_with_those_that_they_need(upgraded: Command) -> None:
+    needs = {
+        "TopologyAwareScheduling": [
+            "TASGroupedPodSetSlicing",
+            "TASLeaderPodSetFeasibility",
+            "TASNodeFeasibilityForAllLevels",
+            "TASPartialSlices",
+        ],
+        "AdmissionFairSharing": ["AdmissionFairSharingAnchorAtQuotaReservation"],
+        "SchedulingEquivalenceHashing": ["SchedulingEquivalenceHashingIgnorePodSetName"],
+    }
+    of_0_19 = [
+        it.name for it in Release.named("0.19").feature_gates() if it.default and "TopologyAwareScheduling" in it.needs
+    ]
+    config = f"featureGates: {{{', '.join(f'{it}: false' for it in (*needs, *of_0_19))}}}\n"
+    found = upgraded("-q", "--from", "0.19", "--to", "0.20", objects=LABELS, config=config).out
+    assert "Kueue v0.20.0 refuses the Configuration; below, its settings count as they are:\nkueue.yaml:3" in found
+    for gate, others in needs.items():
+        assert all(f"{it} is enabled, but depends on features that are disabled: [{gate}]" in found for it in others)
+    assert found.count(" is enabled, but depends") == sum(map(len, needs.values()))
+
+
+def test_workers_of_multikueue_have_to_be_upgraded_too(upgraded: Command) -> None:
+    check = thing("AdmissionCheck", "elsewhere", {"controllerName": "kueue.x-k8s.io/multikueue"})
+    row = "MultiKueueOrchestratedPreemption  off     on              -  workers preempt once the manager lets them"
+    options = ("-q", "--from", "0.19", "--to", "0.20")
+    assert row in upgraded(*options, objects=[check, *LABELS]).out
+    assert row not in upgraded(*options, objects=LABELS).out
+    off = "featureGates: {MultiKueueOrchestratedPreemption: false}\n"
+    assert row not in upgraded(*options, objects=[check, *LABELS], config=off).out
+    assert row not in upgraded("-q", "--from", "0.20", "--to", "0.19", objects=[check, *LABELS]).out
+
+
+def test_a_container_with_a_limit_alone_is_charged_that_limit(upgraded: Command) -> None:
+    limits = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"cpu": 5}}}]}}
+    defaults = {"limits": [{"type": "Container", "defaultRequest": {"cpu": 1}}]}
+    objects = [
+        flavor(),
+        *queue(CPU),
+        thing("LimitRange", "defaults", defaults, version="v1", namespace="default"),
+        workload("w", {}, template=limits),
+    ]
+    out = upgraded("-q", "--from", "0.19", "--to", "0.20", objects=objects).out
+    assert out.startswith("Kueue v0.19.2 -> v0.20.0: decisions about 1 of 1 workload change, for 1 cause\n")
+    assert "OwnLimitsBeforeDefaults: " in out
+    assert "  https://github.com/kubernetes-sigs/kueue/pull/15023\n" in out
 
 
 def kueue(version: str) -> dict[str, Any]:

@@ -11,9 +11,9 @@ import yaml
 
 from kueuecore.cli import main
 from kueuecore.configuration import feature_gates
-from kueuecore.releases import DEFAULT_RELEASE, Release, changes
+from kueuecore.releases import Release, changes
 from kueuecore.releases.upgrade_rows import UpgradeRow, upgrade_rows
-from scripts.upgrade_page import page, played_by
+from scripts.upgrade_page import LEFT_OUT, is_new, page, played_by
 
 HERE = Path(__file__).parent
 DOCS = Path(__file__).parents[3] / "docs"
@@ -53,13 +53,31 @@ def test_a_gate_that_is_named_exists_or_is_gone(name: str) -> None:
     assert (name in GATES) != (name in GONE)
 
 
-@pytest.mark.parametrize("row", upgrade_rows(), ids=lambda row: f"#{row.pulls[0]}")
+@pytest.mark.parametrize("row", upgrade_rows(), ids=lambda row: f"{row.line} #{row.pulls[0]}")
 def test_a_row_names_gates_and_releases_that_play_it(row: UpgradeRow) -> None:
     assert set(row.gates) <= GATES.keys() | GONE
     # A gate of which a row says more than its name is one that it lists.
     assert set(re.findall(r"\(gate (\w+)", row.text)) <= set(row.gates)
     for change in played_by(row)[1]:
-        assert all(first.replace("0.20.0-devel", "here") in row.since for first in change.since), change.name
+        assert all(first.removesuffix("-devel") in row.since for first in change.since), change.name
+
+
+def test_a_row_of_the_newest_release_says_how_it_is_known() -> None:
+    ranks = ["read", "proposal", "changelog"]
+    old = {gate.name: gate for gate in Release.named("0.20-dev").feature_gates()}
+    new = {gate.name for gate in Release.named("0.20.0").feature_gates() if gate != old.get(gate.name)}
+    for row in upgrade_rows():
+        proofs = [change.proof for change in played_by(row)[1] if is_new(change)]
+        is_of_new_gates = row.line == "0.20" and bool(new & {*row.gates})
+        assert bool(row.known) or not (proofs or is_of_new_gates), row.text
+        assert ranks.index(row.known or "read") >= max(map(ranks.index, proofs), default=0), row.text
+
+
+def test_every_gate_that_the_newest_release_changes_has_a_row() -> None:
+    old = Release.named("0.20-dev").default_gates()
+    changed = {name for name, is_on in Release.named("0.20.0").default_gates().items() if is_on != old[name]}
+    in_rows = {name for row in upgrade_rows() if row.known for name in row.gates}
+    assert changed - in_rows <= LEFT_OUT
 
 
 def test_every_change_is_on_the_page() -> None:
@@ -70,8 +88,7 @@ def test_every_change_is_on_the_page() -> None:
 def test_what_is_called_off_is_off() -> None:
     for row in upgrade_rows():
         if row.text.startswith("New, off"):
-            of_line = Release.named(f"{row.line}.0" if row.line != "0.20" else DEFAULT_RELEASE)
-            on = {gate.name for gate in of_line.feature_gates() if gate.default}
+            on = {gate.name for gate in Release.named(f"{row.line}.0").feature_gates() if gate.default}
             assert not on & set(row.gates)
 
 
@@ -94,14 +111,12 @@ def test_a_gate_that_is_gone_is_refused(
 def test_the_command_reads_the_files_that_are_searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Kueue has this field since 0.18.
-    settings = re.sub(r" +quotaCheckStrategy: .*\n", "", (HERE / "kueue.yaml").read_text(encoding="utf-8"))
-    (tmp_path / "kueue.yaml").write_text(settings, encoding="utf-8")
+    (tmp_path / "kueue.yaml").symlink_to(HERE / "kueue.yaml")
     (tmp_path / "cluster.yaml").symlink_to(HERE / "cluster.yaml")
     monkeypatch.chdir(tmp_path)
     (command,) = re.findall(r"^ +kueuecore (upgrade .*)$", PAGE, re.M)
     assert main(command.split()) == 0
-    assert capsys.readouterr().out.startswith("Kueue v0.17.3 -> v0.19.2: ")
+    assert capsys.readouterr().out.startswith("Kueue v0.19.2 -> v0.20.0: ")
 
 
 def test_the_files_that_are_searched_are_of_kueue(capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,7 +161,7 @@ def test_sources_are_pull_requests_of_kueue() -> None:
     assert defined.keys() == set(re.findall(r"\[#(\d+)\]", text))
     assert all(re.search(r"\[#\d+\]", row[4]) for row in CHANGES)
     for other in re.findall(r"\((https?://[^)]+)\)", text):
-        assert re.match(r"https://github\.com/kubernetes-sigs/kueue/blob/(main|[0-9a-f]{40})/[\w./-]+$", other)
+        assert re.match(r"https://github\.com/kubernetes-sigs/kueue/blob/(main|v[0-9.]+)/[\w./-]+$", other)
 
 
 def test_links_within_the_documentation_have_a_target() -> None:

@@ -108,7 +108,7 @@ fn limit_ranges_merge_to_first_defaults_and_the_tightest_bounds() {
 }
 
 #[test]
-fn a_default_request_wins_over_the_own_limit() {
+fn a_default_limit_is_no_request() {
     let defaults =
         LimitRangeItem { default: list("cpu=4 memory=1Gi"), default_request: list("cpu=3"), ..item("Container") };
     let mut pod = PodSpec {
@@ -117,8 +117,8 @@ fn a_default_request_wins_over_the_own_limit() {
         ..Default::default()
     };
     adjust(&mut pod, no_overhead, &summarize(&[&limit_range(vec![defaults])]), Changes::default());
-    assert_eq!(pod.containers[0].resources, resources("cpu=3 memory=1Gi", "cpu=6 memory=1Gi"));
-    assert_eq!(pod.init_containers[0].resources, resources("cpu=3 memory=1Gi", "cpu=4 memory=1Gi"));
+    assert_eq!(pod.containers[0].resources, resources("cpu=6", "cpu=6 memory=1Gi"));
+    assert_eq!(pod.init_containers[0].resources, resources("cpu=3", "cpu=4 memory=1Gi"));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn pod_items_fill_in_pod_level_resources_only_where_there_are_any() {
     assert_eq!(plain, PodSpec { containers: vec![container("")], ..Default::default() });
     let mut leveled = PodSpec { resources: Some(resources("", "memory=2Gi")), ..Default::default() };
     adjust(&mut leveled, no_overhead, &summary, Changes::default());
-    assert_eq!(leveled.resources, Some(resources("cpu=4 memory=2Gi", "cpu=4 memory=2Gi")));
+    assert_eq!(leveled.resources, Some(resources("memory=2Gi", "cpu=4 memory=2Gi")));
 }
 
 #[test]
@@ -213,8 +213,8 @@ fn resources_without_a_request_do_not_violate_a_minimum() {
     assert_eq!(limit_range_errors(&zero.pod_sets, &summary, Changes::default()).len(), 1);
 }
 
-fn since_0_20(change: Change) -> Changes {
-    Changes::default().with(change, true)
+fn without(change: Change) -> Changes {
+    Changes::default().with(change, false)
 }
 
 #[test]
@@ -229,16 +229,16 @@ fn own_limits_are_requests_before_the_defaults_of_limit_ranges() {
         assert_eq!(pod.resources.as_ref(), Some(&pod.containers[0].resources));
         text(&pod.containers[0].resources.requests)
     };
-    let now = since_0_20(Change::OwnLimitsBeforeDefaults);
+    let before_0_20 = without(Change::OwnLimitsBeforeDefaults);
     for (requests, limits, after, before) in
         [("", "", "cpu=2", "cpu=2"), ("", "cpu=3", "cpu=3", "cpu=2"), ("cpu=1", "", "cpu=1", "cpu=1")]
     {
-        assert_eq!(adjusted(requests, limits, now), after, "{requests} {limits}");
-        assert_eq!(adjusted(requests, limits, Changes::default()), before, "{requests} {limits}");
+        assert_eq!(adjusted(requests, limits, Changes::default()), after, "{requests} {limits}");
+        assert_eq!(adjusted(requests, limits, before_0_20), before, "{requests} {limits}");
     }
     let only_limits = summarize(&[&limit_range(vec![LimitRangeItem { default: list("cpu=2"), ..item("Container") }])]);
     let mut pod = PodSpec { containers: vec![container("")], ..Default::default() };
-    adjust(&mut pod, no_overhead, &only_limits, now);
+    adjust(&mut pod, no_overhead, &only_limits, Changes::default());
     assert_eq!(pod.containers[0].resources, resources("", "cpu=2"));
 }
 
@@ -250,13 +250,13 @@ fn a_request_for_the_whole_pod_is_at_least_that_of_its_containers() {
         overhead: Some(list("cpu=100m")),
         ..Default::default()
     };
-    let now = since_0_20(Change::ContainersBoundPodLevelRequests);
+    let before_0_20 = without(Change::ContainersBoundPodLevelRequests);
     for (whole, after, before) in [
         ("cpu=0", "cpu=8100m", "cpu=100m"),
         ("cpu=9", "cpu=9100m", "cpu=9100m"),
         ("memory=1Gi", "cpu=8100m memory=1Gi", "cpu=8100m memory=1Gi"),
     ] {
-        assert_eq!(text(&pod_requests(&pod(whole), now)), after, "{whole}");
-        assert_eq!(text(&pod_requests(&pod(whole), Changes::default())), before, "{whole}");
+        assert_eq!(text(&pod_requests(&pod(whole), Changes::default())), after, "{whole}");
+        assert_eq!(text(&pod_requests(&pod(whole), before_0_20)), before, "{whole}");
     }
 }

@@ -370,8 +370,8 @@ fn resource_claims_are_refused_without_their_gate() {
     world.submit(claims.clone());
     world.reconcile();
     let message = "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled";
-    assert_eq!(world.condition("w", QUOTA_RESERVED), format!("False Misconfigured: {message}"));
-    assert_eq!(world.condition("w", REQUEUED), format!("False Inadmissible: {message}"));
+    assert_eq!(world.condition("w", QUOTA_RESERVED), format!("False DRAResourcesUnresolved: {message}"));
+    assert_eq!(world.condition("w", REQUEUED), format!("False DRAResourcesUnresolved: {message}"));
 }
 
 #[test]

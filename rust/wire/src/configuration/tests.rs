@@ -54,7 +54,7 @@ fn an_older_release_has_its_own_defaults() {
     assert_eq!((wait.timeout_ns, wait.recovery_timeout_ns), (5 * MINUTE_NS, Some(5 * MINUTE_NS)));
     let errors = read_in("0.18", json!({"waitForPodsReady": {}})).expect_err("no timeout");
     assert_eq!(errors, ["waitForPodsReady.timeout: Required value: must be specified"]);
-    assert_eq!(read_in("0.19", json!({})).expect("valid").rest, Configuration::default().rest);
+    assert_eq!(read_in("0.20", json!({})).expect("valid"), Configuration::default());
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_minimal_file_has_the_documented_defaults() {
             "timeout": "30m0s", "recoveryTimeout": "30m0s", "blockAdmission": false,
             "requeuingStrategy": {"timestamp": "Eviction", "backoffBaseSeconds": 60, "backoffMaxSeconds": 3600},
         },
-        "clientConnection": {"qps": 300.0, "burst": 500},
+        "clientConnection": {"qps": 1000.0, "burst": 1000},
         "integrations": {"frameworks": ["batch/job"]},
         "multiKueue": {
             "gcInterval": "1m0s", "origin": "multikueue", "workerLostTimeout": "15m0s",
@@ -231,7 +231,10 @@ fn sections_whose_gate_is_off_are_left_out() {
         "admissionFairSharing": {"usageHalfLifeTime": "1h"},
         "resources": {"quotaCheckStrategy": "IgnoreUndeclared"},
         "waitForPodsReady": {"timeout": "-1s"},
-        "featureGates": {"AdmissionFairSharing": false, "QuotaCheckStrategy": false, "DisableWaitForPodsReady": true},
+        "featureGates": {
+            "AdmissionFairSharing": false, "AdmissionFairSharingAnchorAtQuotaReservation": false,
+            "QuotaCheckStrategy": false, "DisableWaitForPodsReady": true,
+        },
     }))
     .expect("valid");
     let config = configuration.for_simulation();
@@ -284,7 +287,8 @@ fn what_is_written_reads_the_same() {
         "waitForPodsReady": {"blockAdmission": true}, "objectRetentionPolicies": {"workloads": {"afterFinished": "0s"}},
         "resources": {"transformations": [{"input": "a", "outputs": {"b": "1Gi"}}]}, "tls": {"cipherSuites": ["X"]},
         "metrics": {"customLabels": [{"name": "team", "sourceLabelKey": "example.com/team"}]},
-        "managedJobsNamespaceSelector": {"matchLabels": {"team": ""}}, "featureGates": {"AllAlpha": true},
+        "managedJobsNamespaceSelector": {"matchLabels": {"team": ""}},
+        "featureGates": {"AllAlpha": true, "DisableWaitForPodsReady": false},
     });
     let once = read(&fields).expect("valid");
     let twice = read_text(&once.to_json().to_string(), &BTreeMap::new()).expect("valid");

@@ -1,3 +1,4 @@
+use kueuecore::base::releases::Release;
 use kueuecore::objects::{
     BorrowWithinCohort, FungibilityPolicy, Preemption, PreemptionPolicy, StopPolicy, Time, TopologyAssignment,
     TopologyDomain,
@@ -219,8 +220,13 @@ fn every_refused_object_of_a_batch_is_reported() {
     assert!(found.contains("object 3 is invalid: Invalid value: not JSON"), "{found}");
 }
 
+/// As the last line of Kueue that serves v1beta1.
+fn decode_served(data: &[u8], door: Door) -> Result<Decoded, Vec<Rejection>> {
+    decode_with(data, door, &Config::of(Release::from_name("0.19").expect("a line of releases")))
+}
+
 fn people(value: &Value) -> Object {
-    let decoded = decode(value.to_string().as_bytes(), Door::People);
+    let decoded = decode_served(value.to_string().as_bytes(), Door::People);
     let decoded = decoded.unwrap_or_else(|rejections| panic!("{}", rejections[0]));
     assert_eq!(decoded.warnings, []);
     decoded.objects.into_iter().next().expect("one object").0
@@ -284,7 +290,7 @@ fn older_versions_are_checked_and_converted_at_the_door_for_people() {
         "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": {"name": "w"},
         "spec": {"priorityClassName": "high", "podSets": [{"template": {"spec": {"containers": []}}}]},
     });
-    let rejections = decode(workload.to_string().as_bytes(), Door::People).expect_err("must be refused");
+    let rejections = decode_served(workload.to_string().as_bytes(), Door::People).expect_err("must be refused");
     assert_eq!(
         rejections[0].to_string(),
         "Workload \"w\" is invalid: spec: Invalid value: priority should not be nil when priorityClassName is set"
@@ -321,11 +327,11 @@ fn no_bytes_make_the_decoder_panic() {
             bytes[i] = replacement;
             for door in [Door::People, Door::Trusted] {
                 // It only has to return.
-                let _ = decode(&bytes, door);
+                let _ = decode_served(&bytes, door);
             }
         }
         bytes[i] = original;
-        let _ = decode(&bytes[..i], Door::People);
+        let _ = decode_served(&bytes[..i], Door::People);
     }
     let deep = "[".repeat(100_000);
     assert!(decode(deep.as_bytes(), Door::People).is_err());
@@ -355,7 +361,7 @@ fn a_value_is_read_as_its_text_is() {
         json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "n"}, "spec": {"limits": [{"type": "Pod", "min": {"cpu": 0.5}}]}}),
     ] {
         for door in [Door::Trusted, Door::People] {
-            let decoded = decode(object.to_string().as_bytes(), door).expect("well formed");
+            let decoded = decode_served(object.to_string().as_bytes(), door).expect("well formed");
             if door == Door::Trusted || object["kind"] == "LimitRange" {
                 assert_eq!(decoded.objects, [(one(&object), 0)]);
             }
@@ -445,7 +451,7 @@ fn impossible_json_values_are_reported_with_their_field() {
         for version in ["v1beta2", "v1beta1"] {
             let flavor = format!(r#"{{"apiVersion":"kueue.x-k8s.io/{version}",{rest}"#);
             for door in [Door::People, Door::Trusted] {
-                let rejections = decode(flavor.as_bytes(), door).expect_err("no JSON value");
+                let rejections = decode_served(flavor.as_bytes(), door).expect_err("no JSON value");
                 let text = rejections[0].errors[0].to_string();
                 assert!(text.starts_with(start), "{text}");
                 assert_eq!(rejections[0].object.name, "f");

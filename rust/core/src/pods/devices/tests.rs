@@ -83,8 +83,8 @@ fn refused(world: &mut World, name: &str) -> String {
     assert!(!is_waiting(world, name), "refused workloads are not queued");
     world.reconcile();
     let message = world.condition(name, QUOTA_RESERVED);
-    let message = message.strip_prefix("False Misconfigured: ").expect(&message).to_owned();
-    assert_eq!(world.condition(name, REQUEUED), format!("False Inadmissible: {message}"));
+    let message = message.strip_prefix("False DRAResourcesUnresolved: ").expect(&message).to_owned();
+    assert_eq!(world.condition(name, REQUEUED), format!("False DRAResourcesUnresolved: {message}"));
     assert_eq!(world.condition(name, ADMITTED), "False NoReservation: The workload has no reservation");
     assert!(world.cycle().undecided.is_empty());
     message
@@ -201,8 +201,8 @@ fn a_claim_by_name_is_refused_before_templates_are_read() {
     world.submit(claimant);
     world.reconcile();
     let message = "KueueDRAIntegration feature does not support use of resource claims";
-    assert_eq!(world.condition("w", QUOTA_RESERVED), format!("False Misconfigured: {message}"));
-    assert_eq!(world.condition("w", REQUEUED), "False Inadmissible: DRA resource claims not supported");
+    assert_eq!(world.condition("w", QUOTA_RESERVED), format!("False DRAResourcesUnresolved: {message}"));
+    assert_eq!(world.condition("w", REQUEUED), "False DRAResourcesUnresolved: DRA resource claims not supported");
 }
 
 #[test]
@@ -327,15 +327,22 @@ fn with_counter() -> World {
 }
 
 #[test]
-fn devices_that_cannot_be_charged_are_named_as_the_reason_since_0_20() {
-    for (observes, expected) in [(true, "False DRAResourcesUnresolved: "), (false, "False Inadmissible: ")] {
+fn devices_that_cannot_be_charged_are_the_reason_since_0_20() {
+    let unresolved = "False DRAResourcesUnresolved: ";
+    let inadmissible = "False Inadmissible: ";
+    let rows = [
+        (true, true, unresolved, unresolved),
+        (true, false, inadmissible, inadmissible),
+        (false, true, "False Misconfigured: ", inadmissible),
+    ];
+    for (named, observes, reserved, requeued) in rows {
         let config = Config::default();
-        let changes = config.changes.with(Change::UnresolvedDevicesAreNamed, true);
+        let changes = config.changes.with(Change::UnresolvedDevicesAreNamed, named);
         let gates = config.gates.with(Gate::UnadmittedWorkloadsObservability, observes);
         let mut world = world_of(Config { changes, gates, ..config });
         world.submit(claimant("w", 1, &["missing"]));
         world.reconcile();
-        for condition in [QUOTA_RESERVED, REQUEUED] {
+        for (condition, expected) in [(QUOTA_RESERVED, reserved), (REQUEUED, requeued)] {
             let text = world.condition("w", condition);
             assert!(text.starts_with(expected), "{text}");
         }
@@ -372,7 +379,7 @@ fn refused_at(world: &mut World, name: &str) -> String {
     assert!(!is_waiting(world, name));
     world.reconcile();
     let message = world.condition(name, QUOTA_RESERVED);
-    message.strip_prefix("False Misconfigured: ").expect(&message).to_owned()
+    message.strip_prefix("False DRAResourcesUnresolved: ").expect(&message).to_owned()
 }
 
 #[test]

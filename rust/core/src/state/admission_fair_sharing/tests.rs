@@ -1,4 +1,4 @@
-use crate::base::gates::Gate;
+use crate::base::gates::{Gate, Gates};
 use crate::base::ids::LocalQueueId;
 use crate::objects::config::{AdmissionFairSharing, Config};
 use crate::objects::{Kind, Object, Preemption, PreemptionPolicy, StopPolicy, Time, Workload};
@@ -141,7 +141,9 @@ fn a_penalty_lasts_until_its_workload_finishes_or_leaves_the_queue() {
         ("not written", |w| assert!(w.engine.forget(w.id("a1"), false, w.now)), ""),
     ];
     for (what, step, penalty) in steps {
-        let mut world = world();
+        // With its gate, a reservation settles the penalty at once.
+        let gates = Gates::default().with(Gate::AdmissionFairSharingAnchorAtQuotaReservation, false);
+        let mut world = world_with(Config { gates, ..config() });
         world.apply([check("ready")]);
         let mut queue = cluster_queue("fair", "100");
         queue.usage_based_admission = true;

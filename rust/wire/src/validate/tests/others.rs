@@ -160,7 +160,7 @@ fn the_other_kinds_are_refused_with_the_reason() {
         &Gates::default(),
     );
     let beta1 = json!({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "MultiKueueConfig", "metadata": {"name": "x"}, "spec": {"clusters": ["a", "a"]}});
-    assert_eq!(refused(&beta1, &Gates::default()), "spec.clusters[1]: Duplicate value: \"a\"");
+    check_releases(&beta1, &[("0.19", "spec.clusters[1]: Duplicate value: \"a\"")]);
 }
 
 #[test]

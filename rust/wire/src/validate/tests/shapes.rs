@@ -66,7 +66,7 @@ fn numbers_are_checked_for_type_range_and_bound() {
     let expected = [
         format!("{path}: Invalid value: \"float64\": {path} in body must be of type int32: \"float64\""),
         out_of_range(32, path),
-        format!("{path}: Invalid value: -0.5: {path} in body should be greater than or equal to 1"),
+        format!("{path}: Invalid value: -0.5: {path} in body should be greater than or equal to 0"),
     ];
     assert_eq!(errors(&pod_set), expected);
 }

@@ -90,8 +90,8 @@ fn a_check_keeps_flavors_that_are_gone_while_nothing_changes() {
             "spec.admissionChecksStrategy.admissionChecks[0].onFlavors[{j}]: Unsupported value: \"g\": supported values: \"f\""
         )
     };
-    let lenient = Gates::default();
-    let strict = lenient.with(Gate::RejectUpdatesToCQWithInvalidOnFlavors, true);
+    let strict = Gates::default();
+    let lenient = strict.with(Gate::RejectUpdatesToCQWithInvalidOnFlavors, false);
     assert_eq!(updated(&queue(&["g"], &flavors), &queue(&["g"], &flavors), &lenient), "accepted");
     assert_eq!(updated(&queue(&["g"], &flavors), &queue(&["g"], &flavors), &strict), error(0));
     assert_eq!(updated(&queue(&["g"], &flavors), &queue(&["f", "g"], &flavors), &lenient), error(1));

@@ -60,8 +60,8 @@ fn workloads_are_refused_with_the_reason() {
                 "spec.podSets[0]: Invalid value: minCount should be positive and less or equal to count",
             ),
             (
-                pod_set(json!({"minCount": 0})),
-                "spec.podSets[0].minCount: Invalid value: 0: spec.podSets[0].minCount in body should be greater than or equal to 1",
+                pod_set(json!({"minCount": -1})),
+                "spec.podSets[0].minCount: Invalid value: -1: spec.podSets[0].minCount in body should be greater than or equal to 0\nspec.podSets[0]: Invalid value: minCount should be positive and less or equal to count",
             ),
             (
                 pod_set(json!({"count": -1})),
