@@ -9,7 +9,6 @@ from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, t
 from kueuecore._quantities import number
 from kueuecore.jobs import JobsConfiguration, PodSetInfo
 from kueuecore.jobs.injection import node_needs
-from kueuecore.jobs.workload_matching import have_same_pods
 from kueuecore.objects import PodSetMergePolicy, ProvisioningRequestConfig
 
 __all__ = [
@@ -122,6 +121,8 @@ def template_of(pods: RequestedPods, flavors: Mapping[str, JsonObject]) -> JsonO
 
 def is_same_request(stored: JsonObject, wanted: JsonObject) -> bool:
     """Return whether two PodTemplates ask for the same pods, as a job and its Workload do (rules/10 §3.4)."""
+    from kueuecore.jobs.workload_matching import have_same_pods  # few PodTemplates are there before
+
     # Only releases that compare PodTemplates ask, and they compare all parts of pods.
     return have_same_pods(object_at(stored, "template"), object_at(wanted, "template"), JobsConfiguration())
 

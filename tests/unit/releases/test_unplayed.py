@@ -1,8 +1,11 @@
 """What a release does that is not imitated is reported, and only there."""
 
+from pathlib import Path
+
 import pytest
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore.cli import main, state_file
 from kueuecore.releases import Release
 from kueuecore.releases.unplayed import unplayed
 
@@ -58,33 +61,33 @@ SCALED: JsonObject = {"enableInTreeAutoscaling": True}
 AWAY = "kueue.x-k8s.io/multikueue"
 
 
-@pytest.mark.parametrize(
-    ("gate", "objects", "others", "words"),
-    [
-        (
-            "ElasticJobsViaWorkloadSlicesWithPartialReplicaScaleUp",
-            [thing("Workload", annotations=PARTIAL)],
-            [thing("Workload", annotations=ELASTIC)],
-            "Workload it may grow in parts",
-        ),
-        (
-            "ElasticJobsViaWorkloadSlicesForProvisioningRequests",
-            [thing("Job", annotations=ELASTIC), CHECK],
-            [thing("Job"), CHECK],
-            "Job it is elastic",
-        ),
-        (
-            "MultiKueueRayInTreeAutoscaling",
-            [thing("RayJob", annotations=ELASTIC, managedBy=AWAY, rayClusterSpec=SCALED)],
-            [
-                thing("RayJob", annotations=ELASTIC, rayClusterSpec=SCALED),
-                thing("RayCluster", annotations=ELASTIC, managedBy=AWAY),
-            ],
-            "RayJob it is scaled by Ray on a worker",
-        ),
-        ("SchedulerLibraryIntegration", [thing("Topology")], [thing("ClusterQueue")], "Topology it places pods"),
-    ],
-)
+GATES = [
+    (
+        "ElasticJobsViaWorkloadSlicesWithPartialReplicaScaleUp",
+        [thing("Workload", annotations=PARTIAL)],
+        [thing("Workload", annotations=ELASTIC)],
+        "Workload it may grow in parts",
+    ),
+    (
+        "ElasticJobsViaWorkloadSlicesForProvisioningRequests",
+        [thing("Job", annotations=ELASTIC), CHECK],
+        [thing("Job"), CHECK],
+        "Job it is elastic",
+    ),
+    (
+        "MultiKueueRayInTreeAutoscaling",
+        [thing("RayJob", annotations=ELASTIC, managedBy=AWAY, rayClusterSpec=SCALED)],
+        [
+            thing("RayJob", annotations=ELASTIC, rayClusterSpec=SCALED),
+            thing("RayCluster", annotations=ELASTIC, managedBy=AWAY),
+        ],
+        "RayJob it is scaled by Ray on a worker",
+    ),
+    ("SchedulerLibraryIntegration", [thing("Topology")], [thing("ClusterQueue")], "Topology it places pods"),
+]
+
+
+@pytest.mark.parametrize(("gate", "objects", "others", "words"), GATES)
 def test_a_gate_that_changes_nothing_here_is_reported(
     gate: str, objects: list[JsonObject], others: list[JsonObject], words: str
 ) -> None:
@@ -101,3 +104,16 @@ def test_a_gate_that_changes_nothing_here_is_reported(
 def test_the_scheduler_library_of_older_releases_is_played() -> None:
     named = Release.named("0.19.2")
     assert [*unplayed(named, [thing("Topology")], fair_sharing=False, is_enabled=lambda _: True)] == []
+
+
+def test_commands_know_these_gates() -> None:
+    assert sorted(gate for gate, *_ in GATES) == sorted(state_file._PARTLY_PLAYED)
+
+
+def test_a_command_reports_a_gate_of_the_default_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "cluster.yaml"
+    topology = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: Topology, metadata: {name: rack}, "
+    file.write_text(topology + "spec: {levels: [{nodeLabel: kubernetes.io/hostname}]}}\n", encoding="utf-8")
+    for gates, n_notes in (["--feature-gates", "SchedulerLibraryIntegration=true"], 1), ([], 0):
+        assert main(["run", str(file), *gates]) == 0
+        assert capsys.readouterr().err.count("note: Topology rack places pods") == n_notes
