@@ -369,13 +369,13 @@ def test_formats_are_those_of_a_server() -> None:
         assert not formats()[name](bad), name
 
 
-def test_kueues_definitions_have_both_versions_and_all_kinds() -> None:
+def test_kueues_definitions_have_all_kinds_and_serve_the_newer_version() -> None:
     made = crds()
     assert {it["spec"]["names"]["kind"] for it in made} == set(KINDS)
     assert [it["metadata"]["name"] for it in made] == sorted(it["metadata"]["name"] for it in made)
     for it in made:
         assert [(one["name"], one["served"], one["storage"]) for one in it["spec"]["versions"]] == [
-            ("v1beta1", True, False),
+            ("v1beta1", False, False),
             ("v1beta2", True, True),
         ]
     with_status = {it["spec"]["names"]["kind"] for it in made if "subresources" in it["spec"]["versions"][1]}
@@ -384,6 +384,26 @@ def test_kueues_definitions_have_both_versions_and_all_kinds() -> None:
     assert namespaced == {"LocalQueue", "Workload"}
     with pytest.raises(ValueError, match="no kind 'Job'"):
         crd("Job")
+
+
+def test_older_releases_serve_both_versions_and_show_less() -> None:
+    for it in crds(release="0.20.0-devel"):
+        assert [one["served"] for one in it["spec"]["versions"]] == [True, True]
+
+    def columns(kind: str, release: str) -> tuple[list[str], list[str]]:
+        listed = crd(kind, release=release)["spec"]["versions"][1]["additionalPrinterColumns"]
+        return tuple([it["name"] for it in listed if ("priority" in it) is wide] for wide in (False, True))  # type: ignore[return-value]
+
+    assert columns("ClusterQueue", "0.20.0") == (
+        ["Cohort", "Pending Workloads"],
+        ["Strategy", "Admitted Workloads", "Active", "Reason"],
+    )
+    assert columns("ClusterQueue", "0.19.2")[1] == ["Strategy", "Admitted Workloads"]
+    assert columns("LocalQueue", "0.20.0")[1] == ["Active", "Reason"]
+    assert columns("LocalQueue", "0.19.2")[1] == []
+    assert columns("AdmissionCheck", "0.19.2") == (["Active", "Age"], [])
+    with pytest.raises(ValueError, match=r"0\.99"):
+        crd("Workload", release="0.99")
 
 
 def test_whoever_changes_a_definition_changes_no_other() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kueuecore import ManifestError
+from kueuecore import Configuration, ManifestError
 from kueuecore.checks import Activity, CheckState, ObjectWrite, ObjectWriteKind, Review, applied_review
 from kueuecore.errors import ObjectRef
 from kueuecore.objects import RetryStrategy
@@ -429,3 +429,42 @@ def test_a_message_outlives_its_cause_in_older_releases() -> None:
     assert reported(old.review(workload(), ["check"], now=0)) == ()
     told = controller(request(1, "Failed"), clears_messages=False).review(workload(), ["check"], now=0)
     assert reported(told) == (RETRY, "Retrying after failure: Failed!", 60)
+
+
+def test_a_pod_template_that_was_there_before_asks_for_what_has_quota() -> None:
+    def templates(stored: Json, *, enforces: bool) -> list[tuple[str, str]]:
+        asked = controller(stored, enforces_templates=enforces)
+        writes = asked.review(workload(), ["check"], now=0).writes
+        assert [it.object.name for it in writes if it.object.kind == "ProvisioningRequest"] == ["w-check-1"]
+        return [(str(it.kind), it.object.name) for it in writes if it.object.kind == "PodTemplate"]
+
+    (wanted, _) = controller().review(workload(), ["check"], now=0).writes
+    same: Any = {**wanted.manifest, "metadata": {"namespace": "ns", "name": "ppt-w-check-1-main", "labels": {"a": "b"}}}
+    container = {"name": "c", "resources": {"requests": {"cpu": "64"}}}
+    other = {**same, "template": {"spec": {"containers": [container]}}}
+    create, delete = ("create", "ppt-w-check-1-main"), ("delete", "ppt-w-check-1-main")
+    assert templates(same, enforces=True) == []
+    assert templates(other, enforces=True) == [delete, create]
+    # Without the gate the server refuses the new one, and the next attempt uses the one that is there.
+    assert templates(other, enforces=False) == [create]
+
+
+def test_a_deleted_pod_template_is_created_for_the_next_request() -> None:
+    asked = controller()
+    (template, made) = asked.review(workload(), ["check"], now=0).writes
+    for it in (template, made):
+        asked.observe(it.manifest, now=0)
+    asked.review(workload(conditions=EVICTED), ["check"], now=0)
+    asked.forget(made.object, now=0)
+    again = asked.review(workload(), ["check"], now=0).writes
+    assert [(str(it.kind), it.object.kind) for it in again] == [
+        ("create", "PodTemplate"),
+        ("create", "ProvisioningRequest"),
+    ]
+
+
+@pytest.mark.parametrize(("release", "enforces"), [("0.20.0", True), ("0.20.0-devel", False), ("0.19.2", False)])
+def test_pod_templates_are_watched_to_compare_them(release: str, enforces: bool) -> None:
+    manifest: Json = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+    found = ProvisioningController.of(Configuration.of([manifest], release=release))
+    assert ("PodTemplate" in found.kinds) is enforces

@@ -51,6 +51,14 @@ _REMEDIES = {
     "use parse_manifests for YAML or JSON text": "check the name",
 }
 
+# Gates that would change more than they do here: `kueuecore.releases.unplayed` says what, and takes time to import.
+_PARTLY_PLAYED = (
+    "ElasticJobsViaWorkloadSlicesForProvisioningRequests",
+    "ElasticJobsViaWorkloadSlicesWithPartialReplicaScaleUp",
+    "MultiKueueRayInTreeAutoscaling",
+    "SchedulerLibraryIntegration",
+)
+
 # A pipe hides that the command before it has failed.
 _NOTHING_READ = Problem("it is empty", file="<stdin>", remedy="see if the command before it failed: set -o pipefail")
 
@@ -230,13 +238,19 @@ def _of_manifests(files: Sequence[File], options: argparse.Namespace, span: int)
 
 
 def _unplayed(configuration: Configuration, manifests: Sequence[Manifest]) -> Iterator[str]:
-    if configuration.release.name == DEFAULT_RELEASE:
+    is_default = configuration.release.name == DEFAULT_RELEASE
+    if is_default and not any(map(configuration.is_enabled, _PARTLY_PLAYED)):
         return
-    from kueuecore.releases.unplayed import unplayed  # only older releases need it
+    from kueuecore.releases.unplayed import unplayed  # only older releases and these gates need it
 
-    has_fair_sharing = bool(configuration.to_dict().get("fairSharing"))
-    for it in unplayed(configuration.release, (it.object for it in manifests), fair_sharing=has_fair_sharing):
-        yield f"note: {it}"
+    notes = unplayed(
+        configuration.release,
+        (it.object for it in manifests),
+        fair_sharing=bool(configuration.to_dict().get("fairSharing")),
+        is_enabled=configuration.is_enabled,
+        is_asked_for=not is_default,
+    )
+    yield from (f"note: {it}" for it in notes)
 
 
 def _of_engine(file: File, options: argparse.Namespace, span: int) -> SettledState:

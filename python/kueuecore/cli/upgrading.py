@@ -132,7 +132,8 @@ def _unplayed(configurations: Iterable[Configuration], manifests: Sequence[Manif
     objects = [it.object for it in manifests]
     for it in configurations:
         has_fair_sharing = bool(it.to_dict().get("fairSharing"))
-        yield from (f"note: {note}" for note in unplayed(it.release, objects, fair_sharing=has_fair_sharing))
+        notes = unplayed(it.release, objects, fair_sharing=has_fair_sharing, is_enabled=it.is_enabled)
+        yield from (f"note: {note}" for note in notes)
 
 
 def _release_of(manifests: Sequence[Manifest], *, quiet: bool) -> Release:

@@ -245,7 +245,8 @@ class _Family:
     def _open_gate(self) -> None:
         """Let the variants preempt one by one, the preferred one first."""
         admissible = [it for it in self.variants.values() if self._is_admissible(it)]
-        candidate = _first_blocked(admissible)
+        waits = self.configuration.has_change("UnevaluatedVariantsAreAwaited")
+        candidate = _first_blocked(admissible, awaits_evaluation=waits)
         if candidate is None:
             return
         times = [transition_time(gate) for it in admissible if text_at(gate := _gate(it), "position") == "Open"]
@@ -282,14 +283,20 @@ class _Family:
         self.events.append(Event("Normal", reason, *key, message))
 
 
-def _first_blocked(admissible: Sequence[JsonObject]) -> JsonObject | None:
-    """Return the first variant that is blocked at its gate; None while a preferred one has not been tried yet."""
+def _first_blocked(admissible: Sequence[JsonObject], *, awaits_evaluation: bool) -> JsonObject | None:
+    """Return the first variant that is blocked at its gate; None while a preferred one has not been tried yet.
+
+    Args:
+        admissible: The variants, the preferred one first.
+        awaits_evaluation: Whether one that says PendingEvaluation counts as not tried.
+    """
     for variant in admissible:
         if text_at(_gate(variant), "position") == "Open":
             continue
         if is_true(variant, "BlockedOnPreemptionGates"):
             return variant
-        if condition(variant, "QuotaReserved") is None:
+        reserved = condition(variant, "QuotaReserved")
+        if reserved is None or (awaits_evaluation and text_at(reserved, "reason") == "PendingEvaluation"):
             return None
     return None
 

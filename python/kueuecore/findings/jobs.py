@@ -11,6 +11,7 @@ from kueuecore.findings.finding import Hit, Severity, hit, rule
 from kueuecore.findings.manifest_fields import quota_fields
 from kueuecore.findings.topology_objects import KUEUE_GROUP
 from kueuecore.jobs import Ignored
+from kueuecore.jobs.context import JobsConfiguration
 from kueuecore.jobs.pod import TOTAL_COUNT
 from kueuecore.jobs.pod_group import by_precedence, is_runnable_or_succeeded
 from kueuecore.manifests import Manifest
@@ -77,6 +78,7 @@ def incomplete_pod_groups(facts: Facts) -> Iterator[Hit]:
 @rule("KC411", "excess-pod", Severity.WARNING, "a pod that Kueue deletes, as its group has more than it counts")
 def excess_pods(facts: Facts) -> Iterator[Hit]:
     """Kueue keeps those with its finalizer, then those that have started, then the oldest (rules/10 §5.4)."""
+    configuration = JobsConfiguration() if facts.configuration is None else JobsConfiguration.of(facts.configuration)
     groups: dict[tuple[str, str], list[Manifest]] = {}
     without = {id(it.manifest) for it in facts.world.ignored}
     for manifest in facts.given:
@@ -84,7 +86,7 @@ def excess_pods(facts: Facts) -> Iterator[Hit]:
             groups.setdefault((text_at(manifest.object, "metadata", "namespace"), name), []).append(manifest)
     for (_, name), pods in groups.items():
         count = texts_at(pods[0].object, "metadata", "annotations").get(TOTAL_COUNT, "")
-        running = [it for it in pods if is_runnable_or_succeeded(it.object)]
+        running = [it for it in pods if is_runnable_or_succeeded(it.object, configuration)]
         if not count.isdecimal() or any(id(it) in without for it in pods):
             continue
         for manifest in sorted(running, key=lambda it: by_precedence(it.object))[int(count) :]:

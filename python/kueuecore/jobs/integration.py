@@ -268,6 +268,7 @@ class Integration:
         is_active: Returns whether any pod of the job may still run.
         is_on_hold: Returns whether the job gives up its quota while it cannot run.
         finished: Returns how the job ended; None if it has not.
+        custom_finished: Returns the same where a change of Kueue matters; None: `finished` says it.
         pods_ready: Returns whether all pods are ready or done.
         custom_pods_ready: Returns the same where a feature gate matters; None: `pods_ready` says it.
         label_uid: Returns whose UID the Workload is labelled with, if it is not the job's; else None.
@@ -312,11 +313,16 @@ class Integration:
     is_active: Callable[[JsonObject], bool] = lambda _: False
     is_on_hold: Callable[[JsonObject], bool] = lambda _: False
     finished: Callable[[JsonObject], Finished | None] = lambda _: None
+    custom_finished: Callable[[JsonObject, JobsConfiguration], Finished | None] | None = None
     pods_ready: Callable[[JsonObject], bool] = lambda _: False
     custom_pods_ready: Callable[[JsonObject, JobsConfiguration], bool] | None = None
     label_uid: Callable[[JsonObject, Surroundings], str | None] = lambda _job, _surroundings: None
     elastic_annotations: Callable[[JsonObject, Surroundings], Mapping[str, str]] = lambda _job, _surroundings: {}
     reclaimable_pods: Callable[[JsonObject, JobsConfiguration], Mapping[str, int]] = _none_reclaimable
+
+    def how_ended(self, job: JsonObject, configuration: JobsConfiguration) -> Finished | None:
+        """Return how a job ended; None if it has not."""
+        return self.finished(job) if self.custom_finished is None else self.custom_finished(job, configuration)
 
     def are_pods_ready(self, job: JsonObject, configuration: JobsConfiguration) -> bool:
         """Return whether all pods of a job are ready or done, as far as they have to be."""

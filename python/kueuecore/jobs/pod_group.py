@@ -44,7 +44,15 @@ from kueuecore.jobs.rejections import go_int
 from kueuecore.jobs.role_hash import role_hash, shape_hash
 from kueuecore.jobs.workload_names import owner_reference
 
-__all__ = ["IS_GROUP_WORKLOAD", "POD_GROUP", "by_precedence", "is_fast", "is_runnable_or_succeeded", "pod_group"]
+__all__ = [
+    "IS_GROUP_WORKLOAD",
+    "POD_GROUP",
+    "by_precedence",
+    "has_left",
+    "is_fast",
+    "is_runnable_or_succeeded",
+    "pod_group",
+]
 
 MAX_NOT_READY = f"{PREFIX}pod-group-max-not-ready-count"
 IS_GROUP_WORKLOAD = f"{PREFIX}is-group-workload"
@@ -83,8 +91,16 @@ def _pods(group: JsonObject) -> list[JsonObject]:
     return [object_at(pod) for pod in list_at(group, "items")]
 
 
-def is_runnable_or_succeeded(pod: JsonObject) -> bool:
+def has_left(pod: JsonObject, configuration: JobsConfiguration) -> bool:
+    """Return whether a pod of a serving group is being deleted and has ended: its group goes on without it."""
+    is_going = bool(text_at(pod, "metadata", "deletionTimestamp")) and _is_set(pod, SERVING)
+    return is_going and is_terminated(pod) and configuration.has("EndedServingPodsAreLetGo")
+
+
+def is_runnable_or_succeeded(pod: JsonObject, configuration: JobsConfiguration) -> bool:
     """Return whether a pod can run to its end, or has done so."""
+    if has_left(pod, configuration):
+        return False
     is_lost = bool(text_at(pod, "metadata", "deletionTimestamp")) and not text_at(pod, "spec", "nodeName")
     return not is_lost and text_at(pod, "status", "phase") != "Failed"
 
@@ -105,7 +121,7 @@ def _pod_sets(group: JsonObject, surroundings: Surroundings) -> list[JobPodSet]:
     if n_expected is None:
         raise NoWorkload(why)
     at_once = is_fast(group, surroundings.configuration)
-    kept = _kept_pods(group, n_expected, needs_all=not at_once)
+    kept = _kept_pods(group, n_expected, surroundings.configuration, needs_all=not at_once)
     _check_agreement(group, n_expected)
     if at_once:
         index, pod = kept[0]
@@ -131,9 +147,11 @@ def _in_order(
     return sorted(by_role.items(), key=lambda it: (shape_hash(it[1][0][1]), first[it[0]], it[0]))
 
 
-def _kept_pods(group: JsonObject, n_expected: int, *, needs_all: bool) -> list[tuple[int, JsonObject]]:
+def _kept_pods(
+    group: JsonObject, n_expected: int, configuration: JobsConfiguration, *, needs_all: bool
+) -> list[tuple[int, JsonObject]]:
     """Return the pods that count, with their positions."""
-    active = [(index, pod) for index, pod in enumerate(_pods(group)) if is_runnable_or_succeeded(pod)]
+    active = [(index, pod) for index, pod in enumerate(_pods(group)) if is_runnable_or_succeeded(pod, configuration)]
     if not active or (len(active) < n_expected and needs_all):
         name = text_at(group, "metadata", "name")
         reason = f"'{name}' group has fewer runnable pods than expected"

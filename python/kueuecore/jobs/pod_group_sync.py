@@ -12,7 +12,13 @@ from kueuecore.jobs.integration import NoWorkload, Write, WriteKind
 from kueuecore.jobs.job_event import JobEvent
 from kueuecore.jobs.job_status import has_condition
 from kueuecore.jobs.pod import finalize_pod, total_count
-from kueuecore.jobs.pod_group import IS_GROUP_WORKLOAD, by_precedence, is_fast, is_runnable_or_succeeded
+from kueuecore.jobs.pod_group import (
+    IS_GROUP_WORKLOAD,
+    by_precedence,
+    has_left,
+    is_fast,
+    is_runnable_or_succeeded,
+)
 from kueuecore.jobs.role_hash import role_hash
 from kueuecore.jobs.sync_steps import Action, WorkloadStep, normal
 from kueuecore.jobs.workload_builder import max_exec_time_seconds
@@ -96,7 +102,7 @@ def match_group(group: JsonObject, workload: JsonObject, configuration: JobsConf
         NotMatching: The Workload has to be deleted.
     """
     pods = [object_at(it) for it in list_at(group, "items")]
-    inactive = [it for it in pods if not is_runnable_or_succeeded(it)]
+    inactive = [it for it in pods if not is_runnable_or_succeeded(it, configuration)]
     if object_at(workload, "spec").get("maximumExecutionTimeSeconds") != max_exec_time_seconds(group):
         raise NotMatching
     is_finished = has_condition(workload, "Finished")
@@ -111,7 +117,9 @@ def match_group(group: JsonObject, workload: JsonObject, configuration: JobsConf
         n_failed = min(len(failed), max(0, count - len(running)))
         kept += running[:count] + failed[:n_failed]
         excess += running[count:]
-        writes += [it for pod in failed[n_failed:] for it in finalize_pod(pod)]
+        # The place of a pod that keeps its finalizer would never be filled: a StatefulSet gives its name to the next.
+        leaving = [it for number, it in enumerate(failed) if number >= n_failed or has_left(it, configuration)]
+        writes += [it for pod in leaving for it in finalize_pod(pod)]
     if not kept or not _fits(kept, workload, configuration, is_finished=is_finished):
         raise NotMatching
     owned, event = _with_owners(workload, kept)
@@ -140,7 +148,7 @@ def refused_workload(
     name = text_at(workload, "metadata", "name")
     reason = f'A Workload named "{name}" already exists but is not a pod group workload'
     note = f"{reason}; this pod group cannot be admitted"
-    inactive = (it for it in pods if not is_runnable_or_succeeded(it))
+    inactive = (it for it in pods if not is_runnable_or_succeeded(it, configuration))
     return RefusedWorkload(
         NoWorkload(reason, warning="WorkloadNameConflict", note=note),
         [it for pod in inactive for it in finalize_pod(pod)],
@@ -158,11 +166,11 @@ def owned_by_all(group: JsonObject, workload: JsonObject) -> tuple[JsonObject, J
     return _with_owners(workload, [object_at(it) for it in list_at(group, "items")])
 
 
-def prepared_group(group: JsonObject) -> PreparedGroup:
+def prepared_group(group: JsonObject, configuration: JobsConfiguration) -> PreparedGroup:
     """Prepare a group for its Workload: failed pods lose their finalizers, surplus ones are deleted."""
     pods = [object_at(it) for it in list_at(group, "items")]
-    running = sorted(filter(is_runnable_or_succeeded, pods), key=by_precedence)
-    writes = [it for pod in pods if not is_runnable_or_succeeded(pod) for it in finalize_pod(pod)]
+    running = sorted((it for it in pods if is_runnable_or_succeeded(it, configuration)), key=by_precedence)
+    writes = [it for pod in pods if pod not in running for it in finalize_pod(pod)]
     n_expected, _ = total_count(group)
     if n_expected is None or len(running) <= n_expected:
         return PreparedGroup(group, writes, ())

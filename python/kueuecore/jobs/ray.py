@@ -85,7 +85,11 @@ RAY_JOB_FIELDS: Mapping[str, Shape] = {
     },
 }
 _SERVICE_FIELDS: Mapping[str, Shape] = {
-    "spec": {"rayClusterConfig": _CLUSTER_FIELDS, "managedBy": Type.TEXT},
+    "spec": {
+        "rayClusterConfig": _CLUSTER_FIELDS,
+        "managedBy": Type.TEXT,
+        "upgradeStrategy": {"type": Type.TEXT},
+    },
     "status": {"activeServiceStatus": {"rayClusterName": Type.TEXT}, "conditions": CONDITIONS},
 }
 
@@ -230,9 +234,11 @@ def _cluster_problems(
 
 def _nested_cluster_problems(job: JsonObject, cluster: Path, surroundings: Surroundings) -> list[Problem]:
     """Return what is wrong with the cluster of a RayService or RayJob; both use its Go name in messages."""
-    return _cluster_problems(
-        job, cluster, surroundings.configuration, shown="spec.rayClusterSpec", autoscaling=_NO_AUTOSCALING
-    )
+    configuration, shown = surroundings.configuration, "spec.rayClusterSpec"
+    problems = _cluster_problems(job, cluster, configuration, shown=shown, autoscaling=_NO_AUTOSCALING)
+    if configuration.has("RayAutoscalingNeedsItsGate"):
+        problems += _delegated_scaling_problems(job, cluster, configuration, shown=shown)
+    return problems
 
 
 # RayClusters and RayServices.
@@ -271,12 +277,22 @@ def _elastic_problems(job: JsonObject, configuration: JobsConfiguration) -> list
             shown = json.dumps(gates, separators=(",", ":"))
             message = f"Invalid value: {shown}: an elastic job must have the ElasticJobSchedulingGate"
             problems.append(Problem(message, field=path_text((*path, "spec", "schedulingGates"))))
-    is_autoscaled = value_at(job, ("spec", "enableInTreeAutoscaling")) is True
-    is_refused = configuration.has("RayAutoscalingNeedsOneCluster") and text_at(job, "spec", "managedBy") == MULTIKUEUE
-    if is_autoscaled and is_refused:
-        detail = "in-tree autoscaling is not supported for a MultiKueue-managed elastic RayCluster"
-        problems.append(forbidden("spec.enableInTreeAutoscaling", detail))
+    if configuration.has("RayAutoscalingNeedsOneCluster"):
+        problems += _delegated_scaling_problems(job, _CLUSTER, configuration, shown="spec")
     return problems
+
+
+def _delegated_scaling_problems(
+    job: JsonObject, cluster: Path, configuration: JobsConfiguration, *, shown: str
+) -> list[Problem]:
+    """Return that an elastic job runs on a worker of MultiKueue, where an autoscaler would change its size."""
+    is_delegated = is_elastic(job, configuration) and text_at(job, "spec", "managedBy") == MULTIKUEUE
+    if not is_delegated or value_at(job, (*cluster, "enableInTreeAutoscaling")) is not True:
+        return []
+    if configuration.has("RayAutoscalingNeedsItsGate") and configuration.enabled("MultiKueueRayInTreeAutoscaling"):
+        return []
+    detail = f"in-tree autoscaling is not supported for a MultiKueue-managed elastic {text_at(job, 'kind')}"
+    return [forbidden(f"{shown}.enableInTreeAutoscaling", detail)]
 
 
 def _name_of_service(job: JsonObject) -> str:
@@ -299,9 +315,10 @@ def _validate_service(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundin
 
 def _upgrade_problems(job: JsonObject, configuration: JobsConfiguration) -> list[Problem]:
     """Return that an upgrade runs a second cluster, which only an elastic job has quota for."""
-    kind = value_at(job, ("spec", "upgradeStrategy", "type"))
+    kind = text_at(job, "spec", "upgradeStrategy", "type")
     is_checked = configuration.enabled("RayServiceValidateUpgradeStrategy") and not is_elastic(job, configuration)
-    if not is_checked or not isinstance(kind, str) or kind in ("", "None"):
+    # KubeRay starts a second cluster also where no type is given.
+    if not is_checked or kind == "None":
         return []
     detail = (
         'must be "None" unless the ElasticJobsViaWorkloadSlices feature gate is on and the job has the '

@@ -39,7 +39,7 @@ from kueuecore.jobs.lifecycle import (
 )
 from kueuecore.jobs.owned_workloads import finalized_workload, newest_unfinished, owned_workloads
 from kueuecore.jobs.owners import OwnerError, managed_ancestor
-from kueuecore.jobs.pod import POD
+from kueuecore.jobs.pod import POD, group_name
 from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.jobs.pods_scheduled import scheduling_news, waits_for_nodes
 from kueuecore.jobs.quota_release import without_reservation
@@ -184,7 +184,11 @@ class _Look:
     def reconcile(self) -> None:
         job, surroundings = self._job, self._surroundings
         if self._integration.is_serving:
-            self._take(self._synced())
+            sync = self._synced()
+            self._take(sync)
+            if not sync.steps and self._configuration.has("GroupsWithoutPodsEndEvictions"):
+                for workload in sync.workloads:
+                    self._end_eviction_without_pods(workload)
             return
         if self._integration is not POD_GROUP and text_at(job, "metadata", "deletionTimestamp"):
             self.release()
@@ -210,7 +214,7 @@ class _Look:
         """Hold back a child: it has no Workload, and runs while that of its ancestor is admitted."""
         job, integration = self._job, self._integration
         self._waits_for = f"{object_ref(ancestor)} owns it, and has the Workload"
-        if integration.finished(job) is not None or integration.is_suspended(job):
+        if integration.how_ended(job, self._configuration) is not None or integration.is_suspended(job):
             return
         workload = newest_unfinished(owned_workloads(ancestor, self._surroundings))
         if workload is None:
@@ -234,7 +238,7 @@ class _Look:
             self._take(sync)
             return
         workload = sync.workload
-        finished = integration.finished(job)
+        finished = integration.how_ended(job, self._configuration)
         if workload is None:
             self._events += sync.events
             if finished is not None:
@@ -312,7 +316,8 @@ class _Look:
         if not self._configuration.waits_for_pods_ready:
             return
         is_admitted, is_unscheduled = has_condition(workload, "Admitted"), False
-        if self._configuration.follows_scheduling and self._integration in (POD, POD_GROUP):
+        runs_here = not self._is_multikueue(workload)
+        if self._configuration.follows_scheduling and self._integration in (POD, POD_GROUP) and runs_here:
             news = scheduling_news(workload, self._objects(), self._pod_set_of)
             if news is not None:
                 # What it says of readiness follows from it.
@@ -395,6 +400,9 @@ class _Look:
     def release(self) -> None:
         """Release the Workloads of a deleted job."""
         for workload in owned_workloads(self._job, self._surroundings):
+            if self._integration is POD_GROUP and self._has_other_owner(workload):
+                self._end_eviction_without_pods(workload)
+                continue
             is_controlled = any(
                 object_at(it).get("controller") is True for it in list_at(workload, "metadata", "ownerReferences")
             )
@@ -409,6 +417,27 @@ class _Look:
                 self._writes += finalized_workload(workload)
         if self._integration is LEADER_WORKER_SET:
             self._writes += ungate_pods(pods_of_leader_worker_set(self._job, self._surroundings))
+
+    def _has_other_owner(self, workload: JsonObject) -> bool:
+        """Return whether a set of pods owns the Workload of a group, and will have pods again."""
+        if not self._configuration.has("GroupsWithoutPodsEndEvictions"):
+            return False
+        namespace = text_at(workload, "metadata", "namespace") or self._configuration.default_namespace
+        for owner in list_at(workload, "metadata", "ownerReferences"):
+            api_version, kind, name, uid = (text_at(owner, key) for key in ("apiVersion", "kind", "name", "uid"))
+            found = self._surroundings.by_key.get((api_version, kind, namespace, name))
+            if kind != "Pod" and found is not None and text_at(found, "metadata", "uid") == uid:
+                return True
+        return False
+
+    def _end_eviction_without_pods(self, workload: JsonObject) -> None:
+        """Report that nothing of an evicted group runs any more, if it has no pods."""
+        name = text_at(workload, "metadata", "name")
+        pods = objects_beside(workload, "v1", "Pod", self._surroundings)
+        if any(group_name(it, self._configuration) == name for it in pods if self._integration.is_serving):
+            return
+        if has_condition(workload, "Evicted") and has_condition(workload, "QuotaReserved"):
+            self._report(workload, JobReport(stopped=True))
 
     def _delete_deactivated(self, workload: JsonObject, evicted: JsonObject) -> None:
         """Delete the job of a Workload that Kueue deactivated, after its retention (rules/07 §9)."""

@@ -47,7 +47,7 @@ _FIELDS: Mapping[str, Shape] = {
         "executor": _ROLE,
         "mode": Type.TEXT,
         "suspend": Type.BOOL,
-        "dynamicAllocation": {"enabled": Type.BOOL},
+        "dynamicAllocation": {"enabled": Type.BOOL, "minExecutors": Type.COUNT},
         "nodeSelector": TEXTS,
         "volumes": _NAMED,
         "sparkConf": TEXTS,
@@ -228,17 +228,24 @@ def _state(job: JsonObject) -> str:
     return text_at(job, "status", "applicationState", "state")
 
 
-def _finished(job: JsonObject) -> Finished | None:
-    if _state(job) not in ("COMPLETED", "FAILED", "SUBMISSION_FAILED"):
+def _finished(job: JsonObject, configuration: JobsConfiguration) -> Finished | None:
+    ended = {"COMPLETED", "FAILED"}
+    if not configuration.has("FailedSubmissionsMayBeRetried"):
+        ended.add("SUBMISSION_FAILED")
+    if _state(job) not in ended:
         return None
     message = text_at(job, "status", "applicationState", "errorMessage")
     return Finished(message, success=_state(job) == "COMPLETED")
 
 
-def _pods_ready(job: JsonObject) -> bool:
+def _pods_ready(job: JsonObject, configuration: JobsConfiguration) -> bool:
     states = object_at(job, "status", "executorState").values()
     n_ready = sum(state in ("RUNNING", "COMPLETED") for state in states)
-    return _state(job) == "RUNNING" and n_ready >= int_at(job, "spec", "executor", "instances")
+    n_wanted = int_at(job, "spec", "executor", "instances")
+    dynamic = object_at(job, "spec", "dynamicAllocation")
+    if dynamic.get("enabled") is True and configuration.has("SparkIsReadyWithMinExecutors"):
+        n_wanted = int_at(dynamic, "minExecutors", default=n_wanted)
+    return _state(job) == "RUNNING" and n_ready >= n_wanted
 
 
 SPARK_APPLICATION = Integration(
@@ -254,6 +261,8 @@ SPARK_APPLICATION = Integration(
     inject=_inject,
     restore=_restore,
     is_active=lambda job: _state(job) == "RUNNING",
-    finished=_finished,
-    pods_ready=_pods_ready,
+    finished=lambda job: _finished(job, JobsConfiguration()),
+    custom_finished=_finished,
+    pods_ready=lambda job: _pods_ready(job, JobsConfiguration()),
+    custom_pods_ready=_pods_ready,
 )

@@ -92,7 +92,13 @@ def _kept(job: JsonObject, workload: JsonObject, surroundings: Surroundings, now
         steps.append(WorkloadStep(Action.UPDATE, after, event=event))
     if not n_replicas(job):
         is_active = object_at(workload, "spec").get("active") is not False
-        holds = has_condition(workload, "QuotaReserved") and not has_condition(workload, "Finished") and is_active
+        is_released = has_condition(workload, "Evicted") and not is_on_hold(workload)
+        is_due = is_released and configuration.has("GroupsWithoutPodsEndEvictions")
+        holds = (
+            (has_condition(workload, "QuotaReserved") or is_due)
+            and not has_condition(workload, "Finished")
+            and is_active
+        )
         reason, message = "OnHold", "StatefulSet scaled to zero; workload on hold"
     else:
         holds = is_on_hold(workload)

@@ -74,7 +74,8 @@ def priority_followed(
     found: list[tuple[JsonObject, JobEvent | None]] = []
     for it in workloads:
         spec = {key: value for key, value in object_at(it, "spec").items() if key != "priorityClassRef"}
-        changed = {**it, "spec": {**spec, **priority}} if it in following else it
+        is_fixed = _is_fixed(it, priority, surroundings)
+        changed = {**it, "spec": {**spec, **priority}} if it in following and not is_fixed else it
         event = normal(about, "UpdatedWorkload", f"Updated workload priority class: {key_of(it)}")
         found.append((changed, None if changed == it else event))
     return found
@@ -86,6 +87,14 @@ def _follows_label(workload: JsonObject) -> bool:
     if reference is None:
         return not has_condition(workload, "QuotaReserved")
     return text_at(reference, "kind") == "WorkloadPriorityClass"
+
+
+def _is_fixed(workload: JsonObject, priority: JsonObject, surroundings: Surroundings) -> bool:
+    """Return whether the API server refuses this priority: with quota, a class may only give way to one of its kind."""
+    if not has_condition(workload, "QuotaReserved") or not surroundings.has("ReservedPriorityKeepsItsKind"):
+        return False
+    before, after = object_at(workload, "spec", "priorityClassRef"), object_at(priority, "priorityClassRef")
+    return any(text_at(before, key) != text_at(after, key) for key in ("group", "kind"))
 
 
 def in_queue_of(job: JsonObject, workload: JsonObject) -> JsonObject:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
-from kueuecore.jobs.context import Surroundings
+from kueuecore.jobs.context import JobsConfiguration, Surroundings
 from kueuecore.jobs.injection import StartError, infos_of_admission
 from kueuecore.jobs.integration import Integration
 from kueuecore.jobs.integrations import INTEGRATIONS
@@ -16,7 +16,7 @@ from kueuecore.jobs.quantities import canonical_amounts
 from kueuecore.jobs.workload_builder import max_exec_time_seconds, sanitized
 from kueuecore.jobs.workload_names import uid_of
 
-__all__ = ["fits_workload"]
+__all__ = ["fits_workload", "have_same_pods"]
 
 
 def fits_workload(
@@ -56,15 +56,35 @@ def fits_workload(
     wanted = [sanitized(it.to_manifest(configuration), configuration) for it in integration.pod_sets(job, surroundings)]
     stored = list_at(workload, "spec", "podSets")
     is_admitted = has_condition(workload, "Admitted")
-    keys: tuple[str, ...] = ("initContainers", "containers", *(() if is_admitted else ("tolerations",)))
-    if configuration.has("PodLevelPartsAreCompared"):
-        keys = (*keys, "resources", "resourceClaims")
+    keys = (*_compared(configuration), *(() if is_admitted else ("tolerations",)))
     running = _running(workload, flavors, surroundings) if has_condition(workload, "QuotaReserved") else None
     if running is None:
         return _are_alike(wanted, stored, keys)
     if _are_alike(wanted, running, keys):
         return True
     return integration.is_suspended(job) and _are_alike(wanted, stored, keys)
+
+
+def have_same_pods(one: JsonObject, other: JsonObject, configuration: JobsConfiguration) -> bool:
+    """Return whether two pod templates differ only in what is not compared of a job and its Workload either.
+
+    Args:
+        one: A pod template.
+        other: Another.
+        configuration: Has the changes of Kueue.
+    """
+    keys = ("tolerations", *_compared(configuration))
+    return _shape({"template": one}, keys) == _shape({"template": other}, keys)
+
+
+def _compared(configuration: JobsConfiguration) -> tuple[str, ...]:
+    """Return the fields of pods that are always compared."""
+    of_containers = ("initContainers", "containers")
+    return (
+        (*of_containers, "resources", "resourceClaims")
+        if configuration.has("PodLevelPartsAreCompared")
+        else of_containers
+    )
 
 
 def _is_owned(job: JsonObject, workload: JsonObject, *, by_uid: bool) -> bool:

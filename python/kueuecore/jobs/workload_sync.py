@@ -326,7 +326,7 @@ class _Syncing:
 
     def _stop(self, workload: JsonObject | None, message: str) -> None:
         """Stop the job, and restore its templates from a Workload."""
-        if self._integration.finished(self._job) is not None:
+        if self._integration.how_ended(self._job, self._configuration) is not None:
             return
         infos = None if workload is None else infos_of_workload(workload)
         writes = self._integration.stop(self._job, infos, reason=StopReason.NO_MATCHING_WORKLOAD, message=message)
@@ -354,12 +354,12 @@ class _Syncing:
         if is_group and (let_go := ended_group(self._job, self._configuration)) is not None:
             self._writes += let_go
             return self._result(None, "all of its pods are being deleted")
-        if self._integration.finished(self._job) is not None:
+        if self._integration.how_ended(self._job, self._configuration) is not None:
             return self._result(None, "it has finished")
         if self._integration.is_active(self._job) and not self._is_elastic:
             return self._result(None, "it still has active pods")
         if is_group:
-            prepared = prepared_group(self._job)
+            prepared = prepared_group(self._job, self._configuration)
             self._job = prepared.group
             self._writes += prepared.writes
             self._events += prepared.events

@@ -12,7 +12,7 @@ from kueuecore.multikueue.connections import Connection
 from kueuecore.multikueue.dispatcher_protocol import Dispatch, Dispatcher, KnownCluster
 from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.settings import MultiKueueSettings
-from kueuecore.multikueue.workload_group import Group, Worker
+from kueuecore.multikueue.workload_group import Group, Worker, replaced_name
 
 __all__ = ["GroupViews"]
 
@@ -97,6 +97,7 @@ class GroupViews:
             dispatcher=self._dispatcher,
             has_lost_quota=has_lost_quota,
             read=read,
+            predecessor=self._predecessor(local),
             settings=self._settings,
             now=now,
         )
@@ -127,6 +128,10 @@ class GroupViews:
         copy = store.get("Workload", name, namespace=namespace)
         is_ours = copy is not None and is_owned(copy, origin)
         return Worker(workload=copy if is_ours else None, jobs=found, foreign=None if is_ours else copy)
+
+    def _predecessor(self, local: JsonObject) -> JsonObject | None:
+        namespace, _, name = replaced_name(local).partition("/")
+        return self._stores[MANAGER].get("Workload", name, namespace=namespace) if name else None
 
     def _components(self, local: JsonObject) -> tuple[JsonObject, ...]:
         """Return all Workloads of the job that the annotations name; empty without such annotations."""

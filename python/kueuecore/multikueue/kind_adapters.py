@@ -198,6 +198,9 @@ def _with_serve_config(local: JsonObject, remote: JsonObject, _context: SyncCont
 def _elastic_ray_cluster(local: JsonObject, remote: JsonObject, context: SyncContext) -> JsonObject:
     if not _is_elastic(local, context):
         return remote
+    if context.settings.workers_scale_ray and object_at(local, "spec").get("enableInTreeAutoscaling") is True:
+        # The autoscaler there owns the sizes.
+        return _of_slice(remote, context)
     wanted, there = _workers(local), _workers(remote)
     if sum(there.values()) < sum(wanted.values()) and context.workload != _slice_name(local):
         return remote

@@ -56,7 +56,9 @@ class MultiKueueSettings:
         has_identifier_annotations: Whether the gate `WorkloadIdentifierAnnotations` is on.
         has_elastic_jobs: Whether the gate `ElasticJobsViaWorkloadSlices` is on.
         retries_without_owner: Whether the change `WorkersWithoutOwnerAreRetried` is in effect.
+        removes_evicted_slices: Whether the change `EvictedSlicesLoseTheirCopies` is in effect.
         drops_job_ttl: Whether the gate `MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster` is on.
+        workers_scale_ray: Whether the gate `MultiKueueRayInTreeAutoscaling` is on.
         looks_again_at_checks: Whether the change `MultiKueueCheckEditsRequeue` is in effect.
         tells_next_attempt: Whether the change `MultiKueueBackoffInMessage` is in effect.
         batch_period_ns: How long changes by others are batched before a workload is reconciled.
@@ -86,7 +88,9 @@ class MultiKueueSettings:
     has_identifier_annotations: bool = True
     has_elastic_jobs: bool = True
     retries_without_owner: bool = False
+    removes_evicted_slices: bool = True
     drops_job_ttl: bool = False
+    workers_scale_ray: bool = False
     looks_again_at_checks: bool = True
     tells_next_attempt: bool = True
     batch_period_ns: int = _SECOND_NS
@@ -141,7 +145,9 @@ class MultiKueueSettings:
             has_identifier_annotations=enabled("WorkloadIdentifierAnnotations"),
             has_elastic_jobs=enabled("ElasticJobsViaWorkloadSlices"),
             retries_without_owner=configuration.has_change("WorkersWithoutOwnerAreRetried"),
+            removes_evicted_slices=configuration.has_change("EvictedSlicesLoseTheirCopies"),
             drops_job_ttl=enabled("MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster"),
+            workers_scale_ray=enabled("MultiKueueRayInTreeAutoscaling"),
             looks_again_at_checks=configuration.has_change("MultiKueueCheckEditsRequeue"),
             tells_next_attempt=configuration.has_change("MultiKueueBackoffInMessage"),
             win_condition=WinCondition.ADMITTED if waits_for_admission else WinCondition.QUOTA_RESERVED,

@@ -17,7 +17,18 @@ from kueuecore.multikueue.dispatcher_protocol import Attempt, AttemptOutcome, Di
 from kueuecore.multikueue.kueue_dispatchers import is_kueues
 from kueuecore.multikueue.settings import ORIGIN_LABEL, MultiKueueSettings
 
-__all__ = ["Group", "Result", "Worker", "delete", "event", "ownership_problem", "patch_of", "status_patch", "update"]
+__all__ = [
+    "Group",
+    "Result",
+    "Worker",
+    "delete",
+    "event",
+    "ownership_problem",
+    "patch_of",
+    "replaced_name",
+    "status_patch",
+    "update",
+]
 
 _FINALIZER = "kueue.x-k8s.io/resource-in-use"
 _REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
@@ -58,6 +69,7 @@ class Group:
         now: The time.
         has_lost_quota: Whether it has lost its quota since it was last clean. It may have regained it since.
         read: A worker whose jobs were read, and the version of its copy at that time.
+        predecessor: The slice that it is to replace; None if there is none.
     """
 
     local: JsonObject
@@ -74,6 +86,7 @@ class Group:
     now: int
     has_lost_quota: bool = False
     read: tuple[str, str] | None = None
+    predecessor: JsonObject | None = None
 
     @property
     def state(self) -> str:
@@ -98,12 +111,22 @@ class Group:
     @property
     def is_left_over(self) -> bool:
         """Whether workers hold anything from before it lost its quota, with which it could win again, in a loop."""
-        return self.has_lost_quota and not (self.is_elastic and self.is_larger_slice) and bool(self.removals())
+        return self.has_lost_quota and not self.shares_its_job and bool(self.removals())
 
     @property
     def is_larger_slice(self) -> bool:
         """Whether it is a slice that is to replace another one."""
-        return bool(annotations_of(self.local).get(_REPLACES))
+        return bool(replaced_name(self.local))
+
+    @property
+    def shares_its_job(self) -> bool:
+        """Whether the job on the workers is still that of the slice which it is to replace (rules/06 §5.4)."""
+        if not (self.is_elastic and self.is_larger_slice):
+            return False
+        is_dispatched = any(worker.workload is not None for worker in self.workers.values())
+        if not self.settings.removes_evicted_slices or not is_dispatched:
+            return True
+        return self.predecessor is not None and not is_true(self.predecessor, "Finished")
 
     @property
     def sync(self) -> SyncContext:
@@ -229,6 +252,11 @@ class Result:
         """Return the same result, but look again after this delay if that is sooner."""
         times = [it for it in (self.wake_in_ns, delay_ns) if it is not None]
         return replace(self, wake_in_ns=min(times, default=None))
+
+
+def replaced_name(workload: JsonObject) -> str:
+    """Return the namespace and name of the slice that a slice is to replace, as `namespace/name`; empty if none."""
+    return annotations_of(workload).get(_REPLACES, "")
 
 
 def event(workload: JsonObject, kind: str, message: str) -> Event:

@@ -33,11 +33,11 @@ def reconcile(group: Group) -> Result:
 
 
 def _leave_slices(group: Group) -> Result | None:
-    """1. Leave a replaced slice, whose copy is taken over, and one that waits for quota to replace another."""
+    """1. Leave a replaced slice, whose copy is taken over, and one that waits for quota to replace one that runs."""
     if not group.is_elastic:
         return None
     replaced = group.is_finished and text_at(condition(group.local, "Finished"), "reason") == "WorkloadSliceReplaced"
-    waiting = not group.is_finished and not has_quota(group.local) and group.is_larger_slice
+    waiting = not group.is_finished and not has_quota(group.local) and group.shares_its_job
     return Result() if replaced or waiting else None
 
 

@@ -26,10 +26,17 @@ from kueuecore.manifests import object_ref
 from kueuecore.objects import ProvisioningRequestConfig
 from kueuecore.provisioning.answers import Current, answer_of, is_admitted, is_true
 from kueuecore.provisioning.config import CONTROLLER_NAME, config_of, reference_problem
-from kueuecore.provisioning.pod_sets import UnassignedPodSetError, is_request_needed, requested_pods, template_of
+from kueuecore.provisioning.pod_sets import (
+    UnassignedPodSetError,
+    is_request_needed,
+    is_same_request,
+    requested_pods,
+    template_of,
+)
 from kueuecore.provisioning.requests import (
     API_VERSION,
     KIND,
+    TEMPLATE_PREFIX,
     RequestCondition,
     attempt_of,
     is_as_configured,
@@ -82,6 +89,8 @@ class ProvisioningController(CheckController):
             `CleanupProvisioningRequestsOnEviction`, on by default.
         skips_empty_pod_sets: Whether no capacity is requested for pod sets without pods, as since Kueue 0.18.5.
         clears_messages: Whether an empty message replaces an older one of a check, as since Kueue 0.18.5.
+        enforces_templates: Whether a PodTemplate that was there before with other contents is replaced: feature gate
+            `EnforceProvisioningPodTemplateContents`, on by default. For that, PodTemplates are watched.
         seed: The seed of the random part of delays; without one there is none.
 
     Example:
@@ -113,8 +122,12 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         deletes_on_eviction: bool = True,
         skips_empty_pod_sets: bool = True,
         clears_messages: bool = True,
+        enforces_templates: bool = True,
         seed: int | None = None,
     ) -> None:
+        if enforces_templates:
+            self.kinds = {**self.kinds, _TEMPLATE: ("v1", "podtemplates")}
+        self._enforces_templates = enforces_templates
         self._deletes_on_eviction = deletes_on_eviction
         self._skips_empty = skips_empty_pod_sets
         self._clears_messages = clears_messages
@@ -126,6 +139,8 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         # Workloads with refused writes, and until when nothing more is created for them.
         self._refused: dict[WorkloadKey, int] = {}
         self._owners: dict[ObjectRef, WorkloadKey] = {}
+        # The PodTemplates that were seen, whoever created them.
+        self._templates: dict[ObjectRef, JsonObject] = {}
 
     @classmethod
     def of(cls, configuration: Configuration | None) -> Self:
@@ -136,12 +151,13 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
             deletes_on_eviction=configuration.is_enabled("CleanupProvisioningRequestsOnEviction"),
             skips_empty_pod_sets=configuration.has_change("ProvisioningSkipsEmptyPodSets"),
             clears_messages=configuration.has_change("ProvisioningMessageCleared"),
+            enforces_templates=configuration.is_enabled("EnforceProvisioningPodTemplateContents"),
         )
 
     # Observed objects.
 
     def observe(self, manifest: JsonObject, *, now: int) -> Collection[WorkloadKey]:
-        """Take in an AdmissionCheck, a ProvisioningRequestConfig, a ResourceFlavor or a ProvisioningRequest.
+        """Take in an AdmissionCheck, or an object of its `kinds`.
 
         Raises:
             ManifestError: A config is not valid. Nothing has changed.
@@ -158,6 +174,8 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
                 return self._users_of_config(ref.name)
             case "ResourceFlavor":
                 self._flavors[ref.name] = manifest
+            case "PodTemplate" if self._enforces_templates and ref.name.startswith(TEMPLATE_PREFIX):
+                self._templates[ref] = manifest
             case "ProvisioningRequest":
                 key = workload_of(manifest)
                 of = self._workloads.setdefault(key, _Of())
@@ -178,6 +196,8 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
                 return self._users_of_config(deleted.name) if self._configs.pop(deleted.name, None) else ()
             case "ResourceFlavor":
                 self._flavors.pop(deleted.name, None)
+            case "PodTemplate":
+                self._templates.pop(deleted, None)
             case "Workload":
                 self._forget((deleted.namespace, deleted.name))
             case "ProvisioningRequest":
@@ -353,7 +373,13 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
                 return self._failed(template, str(error), key, of.entries[check])
             metadata = _metadata(workload, template.name)
             manifest: JsonObject = {"apiVersion": "v1", "kind": _TEMPLATE, "metadata": metadata, "template": body}
-            if template.name not in of.templates:
+            stored = self._templates.get(template)
+            is_other = stored is not None and not is_same_request(stored, manifest)
+            if is_other:
+                # Its name can be guessed: a request for it would ask for other pods than have quota.
+                writes.append(_deletion(_TEMPLATE, "v1", template.name, key, check))
+                del self._templates[template]
+            if is_other or (stored is None and template.name not in of.templates):
                 writes.append(ObjectWrite(ObjectWriteKind.CREATE, manifest, key, check))
             pod_sets.append({"podTemplateRef": {"name": template.name}, "count": pods.count})
         parameters: JsonObject = dict(parameters_of(config, texts_at(workload, "metadata", "annotations")))
@@ -382,11 +408,10 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
             references = list_at(of.requests[name], "spec", "podSets")
             templates = [text_at(it, "podTemplateRef", "name") for it in references]
             of.templates -= set(templates)
-            for kind, api_version, names in ((KIND, API_VERSION, [name]), (_TEMPLATE, "v1", templates)):
-                for each in names:
-                    metadata: JsonObject = {"namespace": key[0], "name": each}
-                    manifest: JsonObject = {"apiVersion": api_version, "kind": kind, "metadata": metadata}
-                    writes.append(ObjectWrite(ObjectWriteKind.DELETE, manifest, key))
+            writes.append(_deletion(KIND, API_VERSION, name, key))
+            for template in templates:
+                self._templates.pop(ObjectRef(_TEMPLATE, template, key[0]), None)
+                writes.append(_deletion(_TEMPLATE, "v1", template, key))
         return tuple(writes)
 
     def _failed(self, ref: ObjectRef, error: str, key: WorkloadKey, entry: CheckAnswer) -> Review:
@@ -407,6 +432,12 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
     def _users_of_config(self, config: str) -> tuple[WorkloadKey, ...]:
         checks = [name for name, it in self._checks.items() if text_at(it, "spec", "parameters", "name") == config]
         return tuple({key: None for check in checks for key in self._users(check)})
+
+
+def _deletion(kind: str, api_version: str, name: str, key: WorkloadKey, check: str = "") -> ObjectWrite:
+    metadata: JsonObject = {"namespace": key[0], "name": name}
+    manifest: JsonObject = {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+    return ObjectWrite(ObjectWriteKind.DELETE, manifest, key, check)
 
 
 def _metadata(workload: JsonObject, name: str) -> JsonObject:

@@ -11,7 +11,14 @@ from kueuecore.jobs import JobsConfiguration, PodSetInfo
 from kueuecore.jobs.injection import node_needs
 from kueuecore.objects import PodSetMergePolicy, ProvisioningRequestConfig
 
-__all__ = ["RequestedPods", "UnassignedPodSetError", "is_request_needed", "requested_pods", "template_of"]
+__all__ = [
+    "RequestedPods",
+    "UnassignedPodSetError",
+    "is_request_needed",
+    "is_same_request",
+    "requested_pods",
+    "template_of",
+]
 
 
 class UnassignedPodSetError(Exception):
@@ -110,6 +117,14 @@ def template_of(pods: RequestedPods, flavors: Mapping[str, JsonObject]) -> JsonO
         if kind in spec:
             spec[kind] = [_with_requests(it) if isinstance(it, dict) else it for it in list_at(spec, kind)]
     return {**template, "spec": _with_requests(spec)}
+
+
+def is_same_request(stored: JsonObject, wanted: JsonObject) -> bool:
+    """Return whether two PodTemplates ask for the same pods, as a job and its Workload do (rules/10 §3.4)."""
+    from kueuecore.jobs.workload_matching import have_same_pods  # few PodTemplates are there before
+
+    # Only releases that compare PodTemplates ask, and they compare all parts of pods.
+    return have_same_pods(object_at(stored, "template"), object_at(wanted, "template"), JobsConfiguration())
 
 
 def _assignments(workload: JsonObject) -> dict[str, JsonObject]:

@@ -13,6 +13,7 @@ from kueuecore.objects import ProvisioningRequestConfig
 __all__ = [
     "API_VERSION",
     "KIND",
+    "TEMPLATE_PREFIX",
     "RequestCondition",
     "attempt_of",
     "condition_of",
@@ -25,6 +26,7 @@ __all__ = [
 
 API_VERSION = "autoscaling.x-k8s.io/v1"
 KIND = "ProvisioningRequest"
+TEMPLATE_PREFIX = "ppt-"
 _PARAMETER_ANNOTATION = "provreq.kueue.x-k8s.io/"
 # The longest name of an object, less a dash and the digits of a digest.
 _DIGEST_LENGTH = 5
@@ -74,13 +76,13 @@ def template_name(request: str, pod_set: str) -> str:
         >>> template_name("job-sample-capacity-1", "main")
         'ppt-job-sample-capacity-1-main'
     """
-    return _limited(f"ppt-{request}-{pod_set}")
+    return _limited(f"{TEMPLATE_PREFIX}{request}-{pod_set}")
 
 
 def attempt_of(request: str, workload: str, check: str) -> int | None:
     """Return the attempt number in a name; `None` if it does not belong to this workload and check.
 
-    Kueue does not recognize requests whose names had to be shortened, and creates them again and again.
+    Before 0.20.0 Kueue did not recognize requests whose names had to be shortened, and created them again and again.
 
     Example:
         >>> attempt_of("job-sample-capacity-12", "job-sample", "capacity")

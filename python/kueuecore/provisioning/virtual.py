@@ -48,8 +48,8 @@ class VirtualProvisioning(CheckController):
 
     @property
     def kinds(self) -> Mapping[str, tuple[str, str]]:
-        """Configs and flavors; it stores requests itself."""
-        return {kind: it for kind, it in self._controller.kinds.items() if kind != KIND}
+        """Configs and flavors; it stores requests and their PodTemplates itself."""
+        return {kind: it for kind, it in self._controller.kinds.items() if kind not in (KIND, "PodTemplate")}
 
     @property
     def steps(self) -> tuple[RequestStep, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._quantities import number
@@ -18,32 +18,40 @@ _NEAR_THE_END = 2**62
 _PULLS = "https://github.com/kubernetes-sigs/kueue/pull"
 
 
-def unplayed(release: Release, objects: Iterable[JsonObject], *, fair_sharing: bool) -> Iterator[str]:
+def unplayed(
+    release: Release,
+    objects: Iterable[JsonObject],
+    *,
+    fair_sharing: bool,
+    is_enabled: Callable[[str], bool] = lambda _: False,
+    is_asked_for: bool = True,
+) -> Iterator[str]:
     """Yield what the release does with these objects that kueuecore does not do, and what kueuecore does instead.
 
     Args:
         release: The release whose decisions are wanted.
         objects: All objects.
         fair_sharing: Whether fair sharing is on.
+        is_enabled: Returns whether a feature gate is on, by its name.
+        is_asked_for: Whether somebody chose the release; if not, nothing is said that holds whatever the objects are.
 
     Example:
         >>> [note] = unplayed(Release.named("0.18.0"), [], fair_sharing=False)
         >>> print(note.partition(":")[0])
         Kueue v0.18.0 is not the newest of 0.18
     """
-    if release not in newest_releases() and not release.commit:
+    if is_asked_for and release not in newest_releases() and not release.commit:
         yield (
             f"{release.title} is not the newest of {release.line}: changes between the two that docs/upgrade.md calls "
             '"not played" are missing'
         )
-    if release in _ONLY_READ:
+    if is_asked_for and release in _ONLY_READ:
         yield (
             f"what {release.title} changed was read in code, proposals and its changelog, and none of it was compared "
-            "with a running one; not played of what is on by default: the gate EnforceProvisioningPodTemplateContents, "
-            f"evictions of a StatefulSet or LeaderWorkerSet whose pods have all gone ({_PULLS}/14578), and most of "
-            "what only a sentence of the changelog tells"
+            "with a running one; most of what only a sentence of the changelog tells is not played"
         )
     given = list(objects)
+    yield from _behind_gates(release, given, is_enabled)
     if not release < _COUNTS_EXACTLY:
         with_quota = [it for it in given if text_at(it, "kind") in ("ClusterQueue", "Cohort")]
         large = next((it for it in with_quota if any(map(_is_near_the_end, _amounts(it)))), None)
@@ -68,6 +76,56 @@ def unplayed(release: Release, objects: Iterable[JsonObject], *, fair_sharing: b
             f"the scheduler of {release.title} crashes when a workload preempts in ClusterQueue "
             f"{text_at(alone, 'metadata', 'name')}, which has no cohort, under fair sharing ({_PULLS}/10891)"
         )
+
+
+def _behind_gates(release: Release, given: Sequence[JsonObject], is_enabled: Callable[[str], bool]) -> Iterator[str]:
+    """Yield what gates would change that are on, for the first object that each of them concerns."""
+    if is_enabled("ElasticJobsViaWorkloadSlicesWithPartialReplicaScaleUp"):
+        partial = next((it for it in given if _annotation(it, "elastic-job-scale-up-strategy") == "partial"), None)
+        if partial is not None:
+            yield (
+                f"{_named(partial)} may grow in parts: with ElasticJobsViaWorkloadSlicesWithPartialReplicaScaleUp "
+                f"{release.title} admits a part of the new pods; kueuecore admits all of them or none"
+            )
+    elastic = [it for it in given if _annotation(it, "elastic-job") == "true"]
+    if elastic and is_enabled("ElasticJobsViaWorkloadSlicesForProvisioningRequests"):
+        checks = (it for it in given if text_at(it, "spec", "controllerName") == "kueue.x-k8s.io/provisioning-request")
+        if any(text_at(it, "kind") == "AdmissionCheck" for it in checks):
+            yield (
+                f"{_named(elastic[0])} is elastic: with ElasticJobsViaWorkloadSlicesForProvisioningRequests "
+                f"{release.title} requests capacity for the pods that a slice adds; kueuecore requests it for all pods "
+                f"of the slice ({_PULLS}/14316)"
+            )
+    scaled = next((it for it in elastic if _is_scaled_by_ray(it)), None)
+    if scaled is not None and is_enabled("MultiKueueRayInTreeAutoscaling"):
+        yield (
+            f"{_named(scaled)} is scaled by Ray on a worker: with MultiKueueRayInTreeAutoscaling {release.title} "
+            "records that size on the manager and charges it; kueuecore charges what the manager's object says "
+            f"({_PULLS}/13435)"
+        )
+    topology = next((it for it in given if text_at(it, "kind") == "Topology"), None)
+    if topology is not None and not release < _COUNTS_EXACTLY and is_enabled("SchedulerLibraryIntegration"):
+        yield (
+            f"Topology {text_at(topology, 'metadata', 'name')} places pods: with SchedulerLibraryIntegration "
+            f"{release.title} also preempts where only a victim's host port is in the way, and simulates workloads "
+            f"that have quota and no pods yet; kueuecore does neither ({_PULLS}/15436, {_PULLS}/15720)"
+        )
+
+
+def _annotation(plain: JsonObject, name: str) -> str:
+    return text_at(plain, "metadata", "annotations", f"kueue.x-k8s.io/{name}")
+
+
+def _named(plain: JsonObject) -> str:
+    return f"{text_at(plain, 'kind')} {text_at(plain, 'metadata', 'name')}"
+
+
+def _is_scaled_by_ray(plain: JsonObject) -> bool:
+    spec = object_at(plain, "spec")
+    if text_at(spec, "managedBy") != "kueue.x-k8s.io/multikueue":
+        return False
+    clusters = (spec, object_at(spec, "rayClusterSpec"), object_at(spec, "rayClusterConfig"))
+    return any(it.get("enableInTreeAutoscaling") is True for it in clusters)
 
 
 def _preempts_alone(queue: JsonObject) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kueuecore import Configuration
 from kueuecore.concurrent_admission import FamilyReview, reconcile_parent
 from tests.unit.concurrent_admission.families import (
     BLOCKED,
@@ -171,6 +172,18 @@ def test_the_gate_that_opened_last_counts() -> None:
     ]
     review = look(parent(), variants, cluster_queue(*THREE))
     assert (review.changed, review.again_at) == ((), NOW + 4 * MINUTE)
+
+
+def test_a_preferred_variant_that_is_to_be_tried_comes_first() -> None:
+    untried = condition("QuotaReserved", False, "PendingEvaluation", "Workload is pending evaluation")
+    variants = [variant("large", saying(untried)), variant("small", saying(BLOCKED))]
+    manifest: Any = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+    opened = {}
+    for release in ("0.20.0", "0.20.0-devel", "0.19.2"):
+        given = Configuration.of([manifest], feature_gates={"ConcurrentAdmission": True}, release=release)
+        review = reconcile_parent(parent(), variants, cluster_queue(*TWO), now=NOW, configuration=given)
+        opened[release] = [*changed(review)]
+    assert opened == {"0.20.0": [], "0.20.0-devel": ["train-small"], "0.19.2": ["train-small"]}
 
 
 def test_no_gate_opens_that_a_variant_does_not_have() -> None:

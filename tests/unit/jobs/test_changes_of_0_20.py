@@ -287,7 +287,10 @@ def test_a_group_that_goes_gets_no_new_workload() -> None:
         ({"type": "NewCluster"}, False, "0.20.0", True),
         ({"type": "NewCluster"}, True, "0.20.0", False),
         ({"type": "None"}, False, "0.20.0", False),
-        ({}, False, "0.20.0", False),
+        # KubeRay makes a new cluster by default.
+        ({}, False, "0.20.0", True),
+        ({}, True, "0.20.0", False),
+        ({}, False, "0.20.0-devel", False),
         ({"type": "NewCluster"}, False, "0.20.0-devel", False),
     ],
 )

@@ -145,6 +145,8 @@ from tests.unit.jobs.documented import (
                 "ray.io/v1",
                 "RayService",
                 rayClusterConfig=ray_cluster({"cpu": 2, "memory": "4Gi"}, {"cpu": 1, "memory": "2Gi"}),
+                # Since 0.20.0 it has to say so.
+                upgradeStrategy={"type": "None"},
             ),
             {"head": (1, {"cpu": "2", "memory": "4Gi"}), "small-group": (1, {"cpu": "1", "memory": "2Gi"})},
             id="ray-service-sample",

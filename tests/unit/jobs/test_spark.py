@@ -128,4 +128,5 @@ def test_pods_are_ready_when_all_executors_are() -> None:
     assert SPARK_APPLICATION.is_active(job("RUNNING"))
     assert SPARK_APPLICATION.finished(job("RUNNING")) is None
     assert SPARK_APPLICATION.finished(job("COMPLETED")) == Finished("m")
-    assert SPARK_APPLICATION.finished(job("SUBMISSION_FAILED")) == Finished("m", success=False)
+    assert SPARK_APPLICATION.finished(job("SUBMISSION_FAILED")) is None
+    assert SPARK_APPLICATION.finished(job("FAILED")) == Finished("m", success=False)

@@ -388,7 +388,7 @@ def test_each_kind_that_is_watched_may_be_listed_and_watched() -> None:
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
-    written_only = {("", "events"), ("", "podtemplates")}
+    written_only = {("", "events")}
     assert watched == {(group_of(version), plural) for version, plural in process.api.kinds.values()} - written_only | {
         ("apiextensions.k8s.io", "customresourcedefinitions")
     }

@@ -81,6 +81,7 @@ def test_rule_1_the_copy_of_a_replaced_slice_is_left_alone() -> None:
 def test_rule_1_a_slice_that_waits_to_replace_another_has_its_copies_left_alone() -> None:
     stage = Stage("west")
     elastic(stage, "job", **{"kueue.x-k8s.io/workload-slice-replacement-for": "ns/old"})
+    stage.workload("old", None)
     stage.settle()
     stage.condition("", "job", "QuotaReserved", status="False")
     stage.settle()

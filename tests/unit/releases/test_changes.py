@@ -48,7 +48,12 @@ ELSEWHERE = {
         JobReclaimsFromItsPodSet SparkRequestsAreSparks SparkNodeSelectorCounts PodLevelPartsAreCompared
         StatefulSetCountFollowsScaleUp EvictedSlicesWaitForTheirPods LwsSurgeMayBePercentage
         OldRevisionsWaitForAdmission QueueChangesReachGatedPods DefaultPriorityClassNeedsManagedNamespace""",
-    "tests/unit/multikueue/test_changes_of_0_20.py": "WorkersWithoutOwnerAreRetried",
+    "tests/unit/jobs/test_groups_of_0_20.py": "EndedServingPodsAreLetGo GroupsWithoutPodsEndEvictions",
+    "tests/unit/jobs/test_ray_and_spark_of_0_20.py": """
+        FailedSubmissionsMayBeRetried SparkIsReadyWithMinExecutors RayAutoscalingNeedsItsGate
+        ReservedPriorityKeepsItsKind""",
+    "tests/unit/concurrent_admission/test_family.py": "UnevaluatedVariantsAreAwaited",
+    "tests/unit/multikueue/test_changes_of_0_20.py": "WorkersWithoutOwnerAreRetried EvictedSlicesLoseTheirCopies",
     "rust/core/src/pods/totals/tests.rs": "DevicesReplaceContainerRequests",
     "rust/wire/src/validate/tests/changes_of_0_20.rs": "MinCountMayBeZero ConcurrentFlavorsUpTo32 SchemaFieldsOf020",
     "tests/unit/cli/test_convert.py": "OldVersionIsNotServed",

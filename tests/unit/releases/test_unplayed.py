@@ -1,8 +1,11 @@
 """What a release does that is not imitated is reported, and only there."""
 
+from pathlib import Path
+
 import pytest
 
-from kueuecore._json import JsonObject
+from kueuecore._json import JsonObject, JsonValue
+from kueuecore.cli import main, state_file
 from kueuecore.releases import Release
 from kueuecore.releases.unplayed import unplayed
 
@@ -38,3 +41,79 @@ def test_a_note(release: str, thing: JsonObject, fair_sharing: bool, words: list
     notes = [*unplayed(Release.named(release), [thing], fair_sharing=fair_sharing)]
     assert len(notes) == len(words)
     assert all(word in note for word, note in zip(words, notes, strict=True))
+
+
+def test_what_holds_for_all_objects_is_said_if_the_release_was_asked_for() -> None:
+    newest = Release.named("0.20.0")
+    (note,) = unplayed(newest, [queue("9e15")], fair_sharing=False, is_asked_for=False)
+    assert "an amount near 2^63" in note
+    assert [*unplayed(Release.named("0.17.1"), [], fair_sharing=False, is_asked_for=False)] == []
+
+
+def thing(kind: str, *, annotations: JsonObject | None = None, **spec: JsonValue) -> JsonObject:
+    return {"kind": kind, "metadata": {"name": "it", "annotations": annotations or {}}, "spec": spec}
+
+
+ELASTIC: JsonObject = {"kueue.x-k8s.io/elastic-job": "true"}
+PARTIAL: JsonObject = {**ELASTIC, "kueue.x-k8s.io/elastic-job-scale-up-strategy": "partial"}
+CHECK = thing("AdmissionCheck", controllerName="kueue.x-k8s.io/provisioning-request")
+SCALED: JsonObject = {"enableInTreeAutoscaling": True}
+AWAY = "kueue.x-k8s.io/multikueue"
+
+
+GATES = [
+    (
+        "ElasticJobsViaWorkloadSlicesWithPartialReplicaScaleUp",
+        [thing("Workload", annotations=PARTIAL)],
+        [thing("Workload", annotations=ELASTIC)],
+        "Workload it may grow in parts",
+    ),
+    (
+        "ElasticJobsViaWorkloadSlicesForProvisioningRequests",
+        [thing("Job", annotations=ELASTIC), CHECK],
+        [thing("Job"), CHECK],
+        "Job it is elastic",
+    ),
+    (
+        "MultiKueueRayInTreeAutoscaling",
+        [thing("RayJob", annotations=ELASTIC, managedBy=AWAY, rayClusterSpec=SCALED)],
+        [
+            thing("RayJob", annotations=ELASTIC, rayClusterSpec=SCALED),
+            thing("RayCluster", annotations=ELASTIC, managedBy=AWAY),
+        ],
+        "RayJob it is scaled by Ray on a worker",
+    ),
+    ("SchedulerLibraryIntegration", [thing("Topology")], [thing("ClusterQueue")], "Topology it places pods"),
+]
+
+
+@pytest.mark.parametrize(("gate", "objects", "others", "words"), GATES)
+def test_a_gate_that_changes_nothing_here_is_reported(
+    gate: str, objects: list[JsonObject], others: list[JsonObject], words: str
+) -> None:
+    def notes(given: list[JsonObject], *gates: str, release: str = "0.20.0") -> list[str]:
+        named, is_on = Release.named(release), gates.__contains__
+        return [*unplayed(named, given, fair_sharing=False, is_enabled=is_on, is_asked_for=False)]
+
+    (note,) = notes(objects, gate)
+    assert note.startswith(words)
+    assert gate in note
+    assert notes(objects) == notes(others, gate) == []
+
+
+def test_the_scheduler_library_of_older_releases_is_played() -> None:
+    named = Release.named("0.19.2")
+    assert [*unplayed(named, [thing("Topology")], fair_sharing=False, is_enabled=lambda _: True)] == []
+
+
+def test_commands_know_these_gates() -> None:
+    assert sorted(gate for gate, *_ in GATES) == sorted(state_file._PARTLY_PLAYED)
+
+
+def test_a_command_reports_a_gate_of_the_default_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "cluster.yaml"
+    topology = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: Topology, metadata: {name: rack}, "
+    file.write_text(topology + "spec: {levels: [{nodeLabel: kubernetes.io/hostname}]}}\n", encoding="utf-8")
+    for gates, n_notes in (["--feature-gates", "SchedulerLibraryIntegration=true"], 1), ([], 0):
+        assert main(["run", str(file), *gates]) == 0
+        assert capsys.readouterr().err.count("note: Topology rack places pods") == n_notes

@@ -320,4 +320,20 @@ changes! {
         "clientConnection allows 1000 requests a second and bursts of 1000; before 300 and 500";
     SchedulerLibraryNeedsTopology: [16362], [(20, 0)], "rules/11 §4.3", Changelog,
         "Gate SchedulerLibraryIntegration needs TopologyAwareScheduling; before, nothing";
+    EndedServingPodsAreLetGo: [14632], [(20, 0)], "rules/10 §5.4", Proposal,
+        "A pod of a serving group that is being deleted and has ended loses its finalizer at once; before, only once another pod took its place, and with Succeeded it counted as one that runs";
+    GroupsWithoutPodsEndEvictions: [14578], [(20, 0)], "rules/10 §5.4", Proposal,
+        "The evicted Workload of a StatefulSet or LeaderWorkerSet that has no pods left gives its quota back and stays; before, it was finished, or let go with its quota";
+    EvictedSlicesLoseTheirCopies: [15871], [(20, 0)], "rules/06 §5.4", Changelog,
+        "MultiKueue: an evicted slice that replaces another is removed from the workers; before, its copies stayed, and ran with the old spec when it was admitted again";
+    ReservedPriorityKeepsItsKind: [14565], [(20, 0)], "rules/10 §3.3", Proposal,
+        "A Workload with quota stays as it is when its job loses the label of its WorkloadPriorityClass; before, it was written again and again in a way that the API server refuses";
+    FailedSubmissionsMayBeRetried: [16364], [(20, 0)], "rules/10 §5", Changelog,
+        "A SparkApplication in state SUBMISSION_FAILED has not finished; before, it had";
+    SparkIsReadyWithMinExecutors: [14505], [(20, 0)], "rules/10 §5", Proposal,
+        "A SparkApplication with dynamic allocation is ready with minExecutors executors; before, with executor.instances";
+    RayAutoscalingNeedsItsGate: [13435, 16260], [(20, 0)], "rules/10 §7", Changelog,
+        "Ray objects with in-tree autoscaling that MultiKueue manages are refused unless gate MultiKueueRayInTreeAutoscaling is on; before, elastic RayClusters were, and no others";
+    UnevaluatedVariantsAreAwaited: [15553], [(20, 0)], "rules/09 §4.3", Proposal,
+        "Concurrent admission: a variant does not preempt while a preferred one with QuotaReserved=False and reason PendingEvaluation waits to be tried; before, only while that had no such condition";
 }
