@@ -320,4 +320,16 @@ changes! {
         "clientConnection allows 1000 requests a second and bursts of 1000; before 300 and 500";
     SchedulerLibraryNeedsTopology: [16362], [(20, 0)], "rules/11 §4.3", Changelog,
         "Gate SchedulerLibraryIntegration needs TopologyAwareScheduling; before, nothing";
+    RemotePrioritiesStay: [14963], [(20, 0)], "rules/11 §5", Proposal,
+        "Workloads that MultiKueue created keep the priority that their manager gave them when a WorkloadPriorityClass changes; before, they took that of the class of their own cluster";
+    PreemptionConfigIsAKind: [15913], [(20, 0)], "rules/01 §1", Read,
+        "PreemptionConfig is a kind, which an annotation of a ClusterQueue names; before, it was unknown";
+    LocalQueueSelectorIsChecked: [16379], [(20, 0)], "rules/11 §2", Read,
+        "Kueue does not start with a metrics.localQueueMetrics.localQueueSelector that is malformed; before, metrics of all LocalQueues were reported";
+    CapacityNamesHaveOneSlash: [14951], [(20, 0)], "rules/11 §3.2", Proposal,
+        "The name of a capacity that has more than one slash is refused; before, it was accepted";
+    LostDomainStopsReplacement: [16321], [(20, 0)], "rules/08 §13.5", Changelog,
+        "Topology: pods of a failed node stay where they are if no domain makes their slice whole; before, they could go anywhere";
+    ResolvedDevicesAreNamed: [15888], [(20, 0)], "rules/09 §8", Proposal,
+        "A workload whose devices can be charged now has Requeued=True with the reason DRAResourcesResolved; before, its conditions were left, here removed";
 }
