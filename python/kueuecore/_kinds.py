@@ -12,6 +12,7 @@ from enum import StrEnum
 __all__ = ["KEPT", "KINDS", "NAMESPACED", "Kind", "Watched"]
 
 _KUEUE = "kueue.x-k8s.io/v1beta2"
+_KUEUE_ALPHA = "kueue.x-k8s.io/v1alpha1"
 _DEVICES = "resource.k8s.io/v1"
 
 
@@ -64,6 +65,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("ProvisioningRequestConfig", _KUEUE, "provisioningrequestconfigs", is_kept=False),
     Kind("MultiKueueConfig", _KUEUE, "multikueueconfigs", is_kept=False),
     Kind("MultiKueueCluster", _KUEUE, "multikueueclusters", is_kept=False),
+    Kind("PreemptionConfig", _KUEUE_ALPHA, "preemptionconfigs", is_kept=False),
     Kind("WorkloadPriorityClass", _KUEUE, "workloadpriorityclasses", is_given_back=True, watched=_ALWAYS),
     Kind("PriorityClass", "scheduling.k8s.io/v1", "priorityclasses", is_kept=False),
     Kind("Cohort", _KUEUE, "cohorts", is_given_back=True, watched=_ALWAYS),

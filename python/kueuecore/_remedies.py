@@ -35,7 +35,7 @@ def remedy_of(problem: Problem, api_versions: Mapping[str, str], file: str = "")
         return quantity_remedy(problem.value)
     meant = ""
     if problem.field == "kind":
-        meant = next(iter(near_names(str(problem.value), api_versions)), "")
+        meant = next(iter(near_names(str(problem.value), api_versions.keys() - {problem.value})), "")
     elif problem.field == "apiVersion" and problem.object is not None:
         meant = api_versions.get(problem.object.kind, "")
     return f"write {meant}" if meant else ""

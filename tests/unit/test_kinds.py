@@ -15,7 +15,7 @@ from kueuecore.engine import Engine
 from kueuecore.testing import crds
 
 # What people write of these is validated and no more.
-ONLY_SEEN = {"ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster"}
+ONLY_SEEN = {"ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster", "PreemptionConfig"}
 KUEUE = "kueue.x-k8s.io/v1beta2"
 FIELDS_OF = ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Topology", "AdmissionCheck")
 # Fields of the schema that no decision depends on.

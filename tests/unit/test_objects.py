@@ -42,6 +42,7 @@ from kueuecore.objects import (
     Pod,
     PodSet,
     PodTemplate,
+    PreemptionConfig,
     PreemptionGate,
     PriorityClass,
     ProvisioningRequestConfig,
@@ -134,7 +135,8 @@ def test_there_is_a_class_for_every_kind() -> None:
         "MultiKueueCluster",
         "Topology",
     }
-    assert all(api_version == "kueue.x-k8s.io/v1beta2" for api_version, kind in KINDS if kind not in _OF_KUBERNETES)
+    others = (*_OF_KUBERNETES, "PreemptionConfig")
+    assert all(api_version == "kueue.x-k8s.io/v1beta2" for api_version, kind in KINDS if kind not in others)
 
 
 _OF_KUBERNETES = (
@@ -228,6 +230,7 @@ def test_cluster_queue_is_written_in_the_names_of_v1beta2() -> None:
             "status",
             {"conditions": [{"type": "Active", "status": "True"}]},
         ),
+        (PreemptionConfig("p", rules=[{"name": "r"}]), "spec", {"rules": [{"name": "r"}]}),
         (DeviceClass("gpu", extended_resource_name="a.b/gpu"), "spec", {"extendedResourceName": "a.b/gpu"}),
         (
             ResourceClaimTemplate("t", requests=[DeviceRequest("r", first_available=[{"name": "s"}])]),

@@ -417,7 +417,9 @@ def _device_request(walk: Walk, value: JsonValue) -> JsonValue:
         # Decisions depend on whether there are selectors, not on their content.
         "selectors": each(fields({"cel": put({"expression": "true"})})),
     }
-    return fields({"name": name("device"), "exactly": fields(rules), "firstAvailable": keep, **rules})(walk, value)
+    alternative = fields({"name": name("device"), **rules})
+    listed = {"exactly": fields(rules), "firstAvailable": each(alternative)}
+    return fields({"name": name("device"), **listed, **rules})(walk, value)
 
 
 _DEVICES = fields({"devices": fields({"requests": each(_device_request)})})

@@ -10,6 +10,7 @@ from kueuecore._text import quoted
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
 from kueuecore.findings.topology_objects import KUEUE_GROUP, levels_of_topology
+from kueuecore.releases import Release
 
 __all__ = ["unknown_marks"]
 
@@ -31,6 +32,10 @@ _ANNOTATIONS = frozenset((
     "retriable-in-group", "role-hash", "safe-to-forcefully-delete", "stopping", "workload",
     "workload-allowed-resource-flavors", "workload-slice-name", "workload-slice-replacement-for",
 ))
+_ANNOTATIONS_OF_0_20 = frozenset((
+    "elastic-job-scale-up-strategy", "pod-group-max-not-ready-count", "podset-topology-spreading",
+    "preemption-config-name", "wait-for-pods-ready",
+))
 # fmt: on
 # Those that people write; of the others nobody cares where they are.
 _ONLY_LABELS = {"queue-name", "priority-class"}
@@ -43,6 +48,8 @@ _OF_OTHERS = {"kueue.openshift.io/managed"}
 def unknown_marks(facts: Facts) -> Iterator[Hit]:
     """Kueue ignores it, so a job with a misspelt queue-name runs outside of all quota."""
     used = _used_keys(facts) | _OF_OTHERS
+    if not facts.engine.configuration.release < Release.named("0.20.0"):
+        used |= {f"{KUEUE_GROUP}{name}" for name in _ANNOTATIONS_OF_0_20}
     kinds = {kind for _, kind in facts.world.integrations} | {"CronJob", "Node", "Namespace"}
     for manifest in facts.given:
         kind, api_version = text_at(manifest.object, "kind"), text_at(manifest.object, "apiVersion")

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from kueuecore.objects.devices import DeviceClass, DeviceRequest, ResourceClaimTemplate
     from kueuecore.objects.nodes import Node, NodeCondition, Pod
+    from kueuecore.objects.preemption import PreemptionConfig
     from kueuecore.objects.quota import (
         AdmissionCheckRule,
         AdmissionMode,
@@ -142,6 +143,7 @@ __all__ = [
     "PodSetAssignment",
     "PodSetMergePolicy",
     "PodTemplate",
+    "PreemptionConfig",
     "PreemptionGate",
     "PriorityClass",
     "PriorityClassRef",
@@ -188,6 +190,7 @@ __getattr__, __dir__ = lazy_names(
         """,
         "kueuecore.objects.devices": "DeviceClass DeviceRequest ResourceClaimTemplate",
         "kueuecore.objects.nodes": "Node NodeCondition Pod",
+        "kueuecore.objects.preemption": "PreemptionConfig",
         "kueuecore.objects.quota": """
             AdmissionCheckRule AdmissionMode BorrowWithinCohort BorrowWithinCohortPolicy ClusterQueue
             ClusterQueuePreemption Cohort ConcurrentAdmissionMode ConcurrentAdmissionPolicy FairSharing

@@ -10,6 +10,7 @@ from kueuecore.objects._meta import ClusterObject
 from kueuecore.objects.checks import AdmissionCheck, MultiKueueCluster, MultiKueueConfig, ProvisioningRequestConfig
 from kueuecore.objects.devices import DeviceClass, ResourceClaimTemplate
 from kueuecore.objects.nodes import Node, Pod
+from kueuecore.objects.preemption import PreemptionConfig
 from kueuecore.objects.quota import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology
 from kueuecore.objects.workloads import (
     LimitRange,
@@ -37,6 +38,7 @@ KINDS: Mapping[tuple[str, str], type[ClusterObject]] = {
         ProvisioningRequestConfig,
         MultiKueueConfig,
         MultiKueueCluster,
+        PreemptionConfig,
         Namespace,
         LimitRange,
         RuntimeClass,

@@ -25,7 +25,8 @@ class DeviceRequest(Value):
         admin_access: Whether it is administrative access, which is not charged.
         selectors: CEL expressions, as in the manifest. kueuecore does not decide workloads with such a claim.
         other: Every other field of `exactly`, as in the manifest.
-        first_available: Alternatives, as in the manifest, instead of all the other fields; Kueue refuses them.
+        first_available: Alternatives, as in the manifest, instead of all the other fields; Kueue charges
+            them only with gate KueueDRAIntegrationPrioritizedList.
     """
 
     name: str

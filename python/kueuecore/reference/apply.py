@@ -97,6 +97,10 @@ class Watchers(State):
         for workload in list(self.kind("Workload").values()):
             named, spec = workload["spec"].get("priorityClassRef") or {}, workload["spec"]
             is_of_class = (named.get("kind"), named.get("name")) == ("WorkloadPriorityClass", name)
+            # Their manager has resolved the priority of those that MultiKueue created.
+            is_remote = "kueue.x-k8s.io/multikueue-origin" in workload["metadata"]["labels"]
+            if is_remote and self.settings.has("RemotePrioritiesStay"):
+                continue
             if is_of_class and spec.get("priority") != value:
                 generation = workload["metadata"]["generation"] + 1
                 metadata = {**workload["metadata"], "generation": generation}

@@ -24,11 +24,21 @@ def note(workload: Json, are_ready: bool, settings: Settings, now: int) -> bool:
     return is_new and conditions.put(workload, "PodsReady", *wanted, now)
 
 
-def note_scheduling(workload: Json, are_scheduled: bool, settings: Settings, now: int) -> bool:
-    """Write the condition PodsScheduled as it is seen of the pods (rules/07 §6). Returns whether that changed it."""
+def note_scheduling(
+    workload: Json, are_scheduled: bool, settings: Settings, now: int, *, is_elsewhere: bool = False
+) -> bool:
+    """Write the condition PodsScheduled as it is seen of the pods (rules/07 §6). Returns whether that changed it.
+
+    Args:
+        workload: The Workload.
+        are_scheduled: Whether all required pods have a node.
+        settings: The settings.
+        now: Now.
+        is_elsewhere: Whether its pods run in another cluster.
+    """
     was, _ = conditions.said(workload, "PodsScheduled")
     missing = "At least one required pod is not scheduled"
-    if settings.unscheduled_timeout is None:
+    if settings.unscheduled_timeout is None or is_elsewhere:
         return False
     if not conditions.is_true(workload, "Admitted"):
         return was == "True" and conditions.put(workload, "PodsScheduled", False, "WaitForStart", missing, now)
@@ -72,8 +82,14 @@ def _timeouts(workload: Json, settings: Settings) -> tuple[int | None, int | Non
     return ready, recovery
 
 
-def deadline(workload: Json, settings: Settings) -> tuple[str, int] | None:
-    """Return what its pods are waited for, and until when; None if they are not (rules/07 §6)."""
+def deadline(workload: Json, settings: Settings, *, is_elsewhere: bool) -> tuple[str, int] | None:
+    """Return what its pods are waited for, and until when; None if they are not (rules/07 §6).
+
+    Args:
+        workload: The Workload.
+        settings: The settings.
+        is_elsewhere: Whether its pods run in another cluster, and so have no node here.
+    """
     status, reason = conditions.said(workload, "PodsReady")
     is_running = conditions.is_true(workload, "Admitted") and not conditions.is_true(workload, "Evicted")
     is_variant = settings.on("ConcurrentAdmission") and variants.is_variant(workload)
@@ -83,7 +99,7 @@ def deadline(workload: Json, settings: Settings) -> tuple[str, int] | None:
     if reason == "WaitForRecovery":
         since, timeout = conditions.since(workload, "PodsReady"), recovery_timeout
     else:
-        is_followed = reason == "WaitForScheduling" and settings.unscheduled_timeout is not None
+        is_followed = reason == "WaitForScheduling" and settings.unscheduled_timeout is not None and not is_elsewhere
         reason = "WaitForScheduling" if is_followed else "WaitForStart"
         is_short = is_followed and _waits_for_nodes(workload, settings)
         timeout = settings.unscheduled_timeout if is_short else ready_timeout
@@ -115,13 +131,20 @@ def execution_end(workload: Json) -> int | None:
     return conditions.since(workload, "Admitted") + int(left) * times.SECOND
 
 
-def next_look(workload: Json, settings: Settings, now: int) -> int | None:
-    """Return when time alone changes something about a workload (rules/07 §12)."""
+def next_look(workload: Json, settings: Settings, now: int, *, is_elsewhere: bool) -> int | None:
+    """Return when time alone changes something about a workload (rules/07 §12).
+
+    Args:
+        workload: The Workload.
+        settings: The settings.
+        now: Now.
+        is_elsewhere: Whether its pods run in another cluster.
+    """
     if conditions.is_finished(workload):
         return None
     requeue_at = (workload["status"].get("requeueState") or {}).get("requeueAt")
     if requeue_at is not None and conditions.is_active(workload) and times.moment(requeue_at) > now:
         return times.moment(requeue_at)
-    unready = deadline(workload, settings)
+    unready = deadline(workload, settings, is_elsewhere=is_elsewhere)
     moments = (unready and unready[1], execution_end(workload))
     return min((moment for moment in moments if moment is not None and moment > now), default=None)

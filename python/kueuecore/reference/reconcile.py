@@ -286,7 +286,8 @@ class _Pass:
 
     def _unready(self) -> bool:
         """Evict a workload whose pods are not ready in time; deactivate it after too many times (rules/07 §6)."""
-        late = readiness.deadline(self.workload, self.settings)
+        is_elsewhere = self.world.runs_elsewhere(self.workload)
+        late = readiness.deadline(self.workload, self.settings, is_elsewhere=is_elsewhere)
         if late is None or late[1] > self.now:
             return False
         if not readiness.back_off(self.workload, self.settings, self.now):

@@ -423,7 +423,10 @@ class _Simulation:
             self._start(name)
         if name in self.running:
             self._follow_pods(name)
-        look = None if workload is None else readiness.next_look(workload, self.world.settings, self.world.now)
+        look = None
+        if workload is not None:
+            is_elsewhere = self.world.runs_elsewhere(workload)
+            look = readiness.next_look(workload, self.world.settings, self.world.now, is_elsewhere=is_elsewhere)
         self.timers.pop((_LOOK, name), None)
         if look is not None:
             self.timers[_LOOK, name] = look

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from kueuecore.reference import conditions, quantity, times
 from kueuecore.reference.admission_fair_sharing import Ledger, Resources
-from kueuecore.reference.cache import Cache, Snapshot
+from kueuecore.reference.cache import MULTIKUEUE, Cache, Snapshot
 from kueuecore.reference.decision import Event
 from kueuecore.reference.objects import key, local_queue_key, weight_of
 from kueuecore.reference.pending import PendingQueue, RequeueReason
@@ -77,6 +77,12 @@ class State:
         """Return the LimitRanges that apply to a Workload."""
         ranges, namespace = sorted(self.kind("LimitRange").items()), workload["metadata"]["namespace"]
         return [limit_range for _, limit_range in ranges if limit_range["metadata"]["namespace"] == namespace]
+
+    def runs_elsewhere(self, workload: Json) -> bool:
+        """Return whether the pods of a Workload run in another cluster, as a check of MultiKueue says (rules/07 §6)."""
+        checks = (self.kind("AdmissionCheck").get(check["name"]) for check in conditions.check_states(workload))
+        is_remote = any(it is not None and it["spec"].get("controllerName") == MULTIKUEUE for it in checks)
+        return is_remote and self.settings.on("MultiKueue")
 
     def owned(self, workload_key: str) -> Json:
         """Return the current Workload, as a copy to change and write."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._quantities import number
@@ -53,18 +54,17 @@ def unplayed(
     given = list(objects)
     yield from _behind_gates(release, given, is_enabled)
     if not release < _COUNTS_EXACTLY:
-        with_quota = [it for it in given if text_at(it, "kind") in ("ClusterQueue", "Cohort")]
-        large = next((it for it in with_quota if any(map(_is_near_the_end, _amounts(it)))), None)
+        large = next((it for it in given if _has_large_amounts(it)), None)
         if large is not None:
             yield (
                 f"{text_at(large, 'kind')} {text_at(large, 'metadata', 'name')} has an amount near 2^63: "
                 f"{release.title} counts such amounts exactly; kueuecore stops at 2^63-1, which is unlimited to it, so "
-                f"what borrows or lends such amounts may be decided otherwise ({_PULLS}/15026)"
+                f"what borrows, lends or uses such amounts may be decided otherwise ({_PULLS}/15026)"
             )
     if not release < _SATURATES:
         return
     queues = [it for it in given if text_at(it, "kind") == "ClusterQueue"]
-    large = next((it for it in queues if any(map(_is_near_the_end, _amounts(it)))), None)
+    large = next((it for it in queues if any(map(_is_near_the_end, _quotas(it, "spec")))), None)
     if large is not None:
         yield (
             f"ClusterQueue {text_at(large, 'metadata', 'name')} has an amount near 2^63: {release.title} wraps sums of "
@@ -134,12 +134,34 @@ def _preempts_alone(queue: JsonObject) -> bool:
     return not (text_at(spec, "cohortName") or text_at(spec, "cohort")) and policy not in ("", "Never")
 
 
-def _amounts(queue: JsonObject) -> Iterator[tuple[str, JsonValue]]:
-    for group in map(object_at, list_at(queue, "spec", "resourceGroups")):
+def _has_large_amounts(it: JsonObject) -> bool:
+    match text_at(it, "kind"):
+        case "ClusterQueue" | "Cohort":
+            amounts: Iterator[tuple[str, JsonValue]] = chain(
+                _quotas(it, "spec"), _quotas(it, "status", "effectiveQuotas")
+            )
+        case "Workload":
+            amounts = _requests(it)
+        case _:
+            return False
+    return any(map(_is_near_the_end, amounts))
+
+
+def _quotas(queue: JsonObject, *place: str) -> Iterator[tuple[str, JsonValue]]:
+    for group in map(object_at, list_at(queue, *place, "resourceGroups")):
         for flavor in map(object_at, list_at(group, "flavors")):
             for resource in map(object_at, list_at(flavor, "resources")):
                 for field in ("nominalQuota", "borrowingLimit", "lendingLimit"):
                     yield text_at(resource, "name"), resource.get(field)
+
+
+def _requests(workload: JsonObject) -> Iterator[tuple[str, JsonValue]]:
+    """What a pod of a Workload requests, and what all pods of a pod set hold."""
+    for pod_set in map(object_at, list_at(workload, "spec", "podSets")):
+        for container in map(object_at, list_at(pod_set, "template", "spec", "containers")):
+            yield from object_at(container, "resources", "requests").items()
+    for assigned in map(object_at, list_at(workload, "status", "admission", "podSetAssignments")):
+        yield from object_at(assigned, "resourceUsage").items()
 
 
 def _is_near_the_end(amount: tuple[str, JsonValue]) -> bool:

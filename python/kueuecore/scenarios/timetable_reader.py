@@ -27,8 +27,9 @@ __all__ = ["read_timetable"]
 
 _ACTIONS = ("apply", "delete", "patch", "scale")
 _AMOUNTS = ("nominalQuota", "borrowingLimit", "lendingLimit")
-_OF_CHECKS = ("ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster")  # a timetable cannot change these
-_CLUSTER_SCOPED = tuple(kind.name for kind in KINDS if not kind.is_namespaced and kind.name not in _OF_CHECKS)
+# A timetable cannot change these.
+_FIXED = ("ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster", "PreemptionConfig")
+_CLUSTER_SCOPED = tuple(kind.name for kind in KINDS if not kind.is_namespaced and kind.name not in _FIXED)
 _NAMESPACED = tuple(kind.name for kind in KINDS if kind.is_namespaced)
 _JOBS = tuple(sorted({kind for _, kind in INTEGRATIONS}))
 _KINDS = tuple(dict.fromkeys((*_CLUSTER_SCOPED, *_NAMESPACED, *_JOBS)))

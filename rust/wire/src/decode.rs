@@ -18,6 +18,7 @@ mod topology;
 mod workload;
 
 pub(crate) use batch::add_warnings;
+use kueuecore::base::changes::Changes;
 use kueuecore::objects::config::Config;
 use kueuecore::objects::{Admission, LimitRangeItem, Object, PodSet, PodSpec, ResourceList, WorkloadStatus};
 pub(crate) use manifest::Manifest;
@@ -26,7 +27,7 @@ use serde_json::Value;
 pub(crate) use topology::MAX_REPEATED;
 
 use crate::field_error::{ErrorKind, FieldError, ObjectRef, Rejection, Warning, quoted, rendered};
-use crate::kinds::{KUEUE_GROUP, Kind, group_of, is_read_as_it_is};
+use crate::kinds::{KUEUE_GROUP, Kind, group_of, is_known, is_read_as_it_is};
 use crate::shaped::Shaped;
 use crate::{convert, duplicates, read};
 
@@ -90,7 +91,7 @@ pub fn decode_with(data: &[u8], door: Door, config: &Config) -> Result<Decoded, 
 pub fn decode_value(value: &Value) -> Result<Object, Box<Rejection>> {
     let text = |value: &Value, name| value.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
     let (api_version, kind) = (text(value, "apiVersion"), text(value, "kind"));
-    let decoded = match find_kind(&api_version, &kind) {
+    let decoded = match find_kind(&api_version, &kind, Changes::default()) {
         Ok(Some(found)) if is_read_as_it_is(found, &api_version) => object(found, value),
         Ok(Some(found)) => converted(found, &api_version, value.clone()),
         Ok(None) => Err(FieldError::invalid("kind", quoted(&kind), "is not a kind that is read")),
@@ -169,8 +170,8 @@ pub(crate) fn uid_of(object: &Object) -> &str {
     }
 }
 
-/// The kind of an object; `None` for one that is not read.
-fn find_kind(api_version: &str, kind: &str) -> Result<Option<Kind>, FieldError> {
+/// The kind of an object, in a Kueue with these changes; `None` for one that is not read.
+fn find_kind(api_version: &str, kind: &str, changes: Changes) -> Result<Option<Kind>, FieldError> {
     if kind.is_empty() {
         return Err(FieldError::required("kind", ""));
     }
@@ -178,11 +179,12 @@ fn find_kind(api_version: &str, kind: &str) -> Result<Option<Kind>, FieldError> 
         return Err(FieldError::required("apiVersion", ""));
     }
     let group = group_of(api_version);
-    match Kind::find(group, kind) {
+    match Kind::find(group, kind).filter(|it| is_known(*it, changes)) {
         Some(found) if found.api_versions().contains(&api_version) => Ok(Some(found)),
         Some(found) => Err(FieldError::unsupported("apiVersion", quoted(api_version), found.api_versions())),
         None if group == KUEUE_GROUP => {
-            let ours: Vec<&str> = Kind::ALL.iter().filter(|kind| kind.is_kueue()).map(|kind| kind.name()).collect();
+            let ours = Kind::ALL.iter().filter(|kind| kind.is_kueue() && is_known(**kind, changes));
+            let ours: Vec<&str> = ours.map(|kind| kind.name()).collect();
             Err(FieldError::unsupported("kind", quoted(kind), &ours))
         }
         None => Ok(None),
@@ -256,6 +258,7 @@ pub(crate) fn object<S: Source>(kind: Kind, source: S) -> Result<Object, S::Erro
         }
         Kind::MultiKueueConfig => Object::MultiKueueConfig(source.read::<others::MetaOnly>()?.metadata),
         Kind::MultiKueueCluster => Object::MultiKueueCluster(source.read::<others::MetaOnly>()?.metadata),
+        Kind::PreemptionConfig => Object::PreemptionConfig(source.read::<others::MetaOnly>()?.metadata),
     })
 }
 

@@ -45,7 +45,10 @@ pub(crate) fn require_names(decoded: &Decoded) -> Result<(), Vec<Rejection>> {
     // A pod that is not bound yet takes no room: it either belongs to a Workload or does not matter here.
     let may_be_unnamed = |object: &Object| match object {
         Object::Pod(pod) => pod.node_name.is_empty(),
-        Object::ProvisioningRequestConfig(_) | Object::MultiKueueConfig(_) | Object::MultiKueueCluster(_) => true,
+        Object::ProvisioningRequestConfig(_)
+        | Object::MultiKueueConfig(_)
+        | Object::MultiKueueCluster(_)
+        | Object::PreemptionConfig(_) => true,
         _ => false,
     };
     let is_unnamed = |object: &Object| names_of(object).1.is_empty() && !may_be_unnamed(object);

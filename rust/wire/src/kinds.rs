@@ -8,8 +8,16 @@ pub(crate) fn is_read_as_it_is(kind: Kind, api_version: &str) -> bool {
     !kind.is_kueue() || api_version == kind.preferred_version()
 }
 
-/// Does a Kueue with these changes serve a version of a kind that it knows (rules/01 §8)?
+/// Does a Kueue with these changes have this kind?
+pub(crate) fn is_known(kind: Kind, changes: Changes) -> bool {
+    kind != Kind::PreemptionConfig || changes.has(Change::PreemptionConfigIsAKind)
+}
+
+/// Does a Kueue with these changes serve a version of a kind (rules/01 §8)?
 #[must_use]
 pub fn is_served(kind: Kind, api_version: &str, changes: Changes) -> bool {
+    if !is_known(kind, changes) {
+        return false;
+    }
     is_read_as_it_is(kind, api_version) || !changes.has(Change::OldVersionIsNotServed)
 }

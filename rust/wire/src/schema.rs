@@ -179,6 +179,8 @@ fn make(kind: Kind, served: Served) -> Schema {
         Kind::MultiKueueConfig => kueue::multikueue_config(served),
         Kind::MultiKueueCluster => kueue::multikueue_cluster(old),
         Kind::ProvisioningRequestConfig => kueue::provisioning_request_config(old),
+        // Its rules are not read.
+        Kind::PreemptionConfig => kubernetes::with_spec(any()),
         Kind::Workload => workload::workload(served),
         Kind::LimitRange => kubernetes::limit_range(),
         Kind::RuntimeClass => kubernetes::runtime_class(),

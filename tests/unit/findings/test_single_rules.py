@@ -77,3 +77,16 @@ def test_a_local_queue_of_weight_zero_is_found_once_and_where_usage_decides() ->
     assert fields(text, None) == []
     assert fields(text.replace(scope, "")) == []
     assert fields(text.replace(local_queue("a"), "")) == []
+
+
+def test_annotations_of_kueue_0_20_are_unknown_to_older_releases() -> None:
+    text = ONE.replace(
+        "kind: ClusterQueue\nmetadata: {", "kind: ClusterQueue\nmetadata: {annotations: {ANNOTATION: p}, ", 1
+    )
+    text = text.replace("ANNOTATION", "kueue.x-k8s.io/preemption-config-name")
+    assert text != ONE
+    for release, n_found in (("0.20.0", 0), ("0.20.0-devel", 1)):
+        found_here = check(
+            parse_manifests(text), configuration=Configuration(release=release), select=["unknown-label"]
+        )
+        assert len(found_here) == n_found

@@ -41,7 +41,7 @@ ELSEWHERE = {
         PodSetsUpToTen PodSetsUpToEighteen RaySubmitterIsConstrained PrebuiltNameByAnnotation""",
     "tests/unit/releases/test_topology_of_0_20.py": """
         DonePodSetsLeaveNodes CycleUsageReachesAllFlavors ReplacedSliceLeavesNodes FailuresByHostname OwnPodsProgress
-        NodeChangesRetryTheirQueues""",
+        NodeChangesRetryTheirQueues LostDomainStopsReplacement""",
     "tests/unit/jobs/test_topology_of_0_20.py": """
         PodIndexOffsetIsChecked PrebuiltTopologyIsCompared StatefulSetTopologyIsChecked""",
     "tests/unit/jobs/test_changes_of_0_20.py": """
@@ -60,8 +60,10 @@ ELSEWHERE = {
     "tests/unit/test_provisioning.py": "ProvisioningSkipsEmptyPodSets ProvisioningMessageCleared",
     "tests/unit/multikueue/test_connections.py": "MultiKueueBackoffInMessage MultiKueueCheckEditsRequeue",
     "rust/wire/src/configuration/tests.rs": """
-        WaitForPodsReadyByDefault ClientConnectionIsFast ClientConnectionIsFaster DeviceClassesShareMappings""",
-    "rust/core/src/pods/devices/tests.rs": "UnresolvedDevicesAreNamed",
+        WaitForPodsReadyByDefault ClientConnectionIsFast ClientConnectionIsFaster DeviceClassesShareMappings
+        LocalQueueSelectorIsChecked CapacityNamesHaveOneSlash""",
+    "rust/wire/src/decode/tests.rs": "PreemptionConfigIsAKind",
+    "rust/core/src/pods/devices/tests.rs": "UnresolvedDevicesAreNamed ResolvedDevicesAreNamed",
     "rust/wire/src/validate/tests/workload.rs": "PodsKeyIsReserved SchemaFieldsOf017 SchemaFieldsOf018",
 }
 # An API server decides these by the schemas of the release that is installed there.

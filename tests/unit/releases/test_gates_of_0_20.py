@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kueuecore import Configuration, Engine
+from kueuecore import Configuration, Engine, ManifestError
+from kueuecore.objects import PreemptionConfig
 from kueuecore.reference import readiness
 from kueuecore.reference.world import World
 from kueuecore.times import nanoseconds
@@ -105,11 +106,20 @@ WAITS = ("PodsReady", "False", "WaitForScheduling", 0.5)
 STARTS = ("PodsReady", "False", "WaitForStart", 0.0)
 TIMEOUTS = {"waitForPodsReady": {"timeout": "10m", "unscheduledTimeout": "2m"}}
 GATE = {"WaitForPodsReadyUnscheduledTimeout": True}
+NO_MULTIKUEUE = {"MultiKueue": False, "MultiKueueReuseClientConnectionConfigForWorkers": False}
 
 
-def evictions(plain: Json, configuration: Json, gates: dict[str, bool]) -> tuple[float, str] | None:
+def with_check(*checks: Json) -> list[Json]:
+    """The objects around a workload, whose ClusterQueue has these checks."""
+    made = around()
+    names = [{"name": it["metadata"]["name"]} for it in checks]
+    made[2]["spec"] |= {"admissionChecksStrategy": {"admissionChecks": names}} if names else {}
+    return made
+
+
+def evictions(plain: Json, configuration: Json, gates: dict[str, bool], *checks: Json) -> tuple[float, str] | None:
     """When it is evicted, to the minute, and the underlying cause."""
-    engine, world = both(configuration, gates, [*around(), plain])
+    engine, world = both(configuration, gates, [*checks, *with_check(*checks), plain])
     for half in range(1, 50):
         now = at(half / 2)
         engine.reconcile(now)
@@ -163,6 +173,35 @@ def test_a_job_reports_that_its_pods_wait_for_nodes() -> None:
 
 
 @pytest.mark.parametrize(
+    ("controller", "gates", "expected"),
+    [
+        ("example.com/check", {}, (2, "WaitForScheduling")),
+        ("kueue.x-k8s.io/multikueue", {}, (10, "WaitForStart")),
+        ("kueue.x-k8s.io/multikueue", NO_MULTIKUEUE, (2, "WaitForScheduling")),
+    ],
+)
+def test_pods_of_another_cluster_have_no_shorter_time(controller: str, gates: dict[str, bool], expected: Any) -> None:
+    active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": START}
+    check: Json = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "AdmissionCheck",
+        "metadata": {"name": "elsewhere"},
+        "spec": {"controllerName": controller},
+        "status": {"conditions": [active]},
+    }
+    plain = running(UNSCHEDULED, WAITS)
+    state = {"name": "elsewhere", "state": "Ready", "message": "", "lastTransitionTime": START}
+    plain["status"]["admissionChecks"] = [state]
+    assert evictions(plain, TIMEOUTS, {**GATE, **gates}, check) == expected
+    engine, world = both(TIMEOUTS, {**GATE, **gates}, [check, *with_check(check), plain])
+    is_news = expected[0] == 2
+    pending = engine.note_scheduling("a", namespace="ns", now=at(1), are_scheduled=True)
+    stored, is_elsewhere = world.owned("ns/a"), world.runs_elsewhere(world.owned("ns/a"))
+    noted = readiness.note_scheduling(stored, True, world.settings, at(1), is_elsewhere=is_elsewhere)
+    assert pending is noted is is_news
+
+
+@pytest.mark.parametrize(
     ("own", "conditions", "expected"),
     [
         ('{"timeoutSeconds": 180}', (STARTS,), (3, "WaitForStart")),
@@ -183,3 +222,31 @@ def test_a_workload_may_have_timeouts_of_its_own(own: str, conditions: Any, expe
     settings = {"waitForPodsReady": {"timeout": "10m"}}
     assert evictions(plain, settings, {"WorkloadLevelWaitForPodsReady": True}) == expected
     assert evictions(running(STARTS, **plain["metadata"]), settings, {}) == (10, "WaitForStart")
+
+
+# Candidates of a PreemptionConfig (rules/01 §1).
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_preemption_config_is_read_and_decides_nothing(is_on: bool) -> None:
+    rule: Json = {"name": "smaller-first", "activationPolicy": {"trigger": "Always"}}
+    config = PreemptionConfig("smaller-first", rules=[rule]).to_manifest()
+    objects = [config, *around(), workload(cpu="6"), workload("b", cpu="6")]
+    objects[3]["metadata"] |= {"annotations": {"kueue.x-k8s.io/preemption-config-name": "smaller-first"}}
+    engine, world = both({}, {"ConfigurablePreemptions": is_on}, objects)
+    undecided = [it.name for _ in range(2) for it in engine.cycle(at(0)).undecided]
+    # Whoever does not fit at once may have other victims.
+    assert undecided == (["b"] if is_on else [])
+    for _ in range(1 if is_on else 2):
+        world.cycle(at(0))
+    for name in ("a",) if is_on else ("a", "b"):
+        stored = world.kind("Workload")[f"ns/{name}"]["status"]
+        state = engine.workload(name, namespace="ns").status
+        assert said(state, "QuotaReserved") == said(stored, "QuotaReserved")
+
+
+def test_kueue_0_19_has_no_preemption_config() -> None:
+    engine = Engine(Configuration(release="0.19"))
+    for trusted in (True, False):
+        with pytest.raises(ManifestError, match='Unsupported value: "PreemptionConfig"'):
+            engine.apply(PreemptionConfig("p"), now=at(0), trusted=trusted)

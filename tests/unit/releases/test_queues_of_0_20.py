@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kueuecore import Configuration, Engine
+from kueuecore._quantities import number
 from kueuecore.conformance import answer
 from kueuecore.errors import ConfigurationError
 from kueuecore.objects import Cohort
@@ -50,6 +51,7 @@ def first_steps(case: Json, n: int = 3) -> list[str]:
         ("gate/FairSharingRefill/chain", ["10: +a1 +a2 +b1"], ["10: +a1 +b1", "11: +a2"]),
         ("gate/FairSharingReevaluatePreemptionCandidates", ["1: -b-large"], []),
         ("gate/AdmissionFairSharingAnchorAtQuotaReservation", ["30: +b1"], ["30: +a1"]),
+        ("change/RemotePrioritiesStay", ["20: +local", "25: +remote"], ["20: +remote", "25: +local"]),
     ],
 )
 def test_what_a_world_ends_in(name: str, on: list[str], off: list[str]) -> None:
@@ -181,3 +183,69 @@ def test_limits_count_as_requests_after_a_backoff_too() -> None:
     assert [it["key"] for cycle in cycles for it in cycle.get("admitted") or ()] == ["ns/x"]
     said = [it["message"] for cycle in cycles for it in cycle.get("messages") or () if it["key"] == "ns/w"]
     assert "current podset request (3)" in said[0]
+
+
+def test_a_second_reservation_settles_again() -> None:
+    """What a workload is charged stays when it loses its reservation (rules/09 §1.3)."""
+
+    def used(*preemptor: Json, is_on: bool) -> float:
+        world = WORLDS["gate/AdmissionFairSharingAnchorAtQuotaReservation"]
+        sharing = {"usageHalfLifeTime": "1000h", "usageSamplingInterval": "1000h"}
+        config = {**world["config"], "admissionFairSharing": sharing, "maxCycles": 120}
+        objects = [
+            {**it, "spec": {**it["spec"], "preemption": {"withinClusterQueue": "LowerPriority"}}}
+            if it["kind"] == "ClusterQueue"
+            else it
+            for it in world["objects"]
+        ]
+        gates = {"AdmissionFairSharingAnchorAtQuotaReservation": is_on}
+        events = [world["input"]["events"][0], *preemptor]
+        final = played(
+            {**world, "kueue": "0.20.0", "featureGates": gates, "config": config, "objects": objects}
+            | {"input": {"events": events}}
+        )["final"]
+        return float(number(final["localQueues"]["ns/a"]["consumed"]["cpu"]) or 0)
+
+    first = json.loads(json.dumps(WORLDS["gate/AdmissionFairSharingAnchorAtQuotaReservation"]["input"]["events"][0]))
+    high = {**first, "at": 10, "runSeconds": 5}
+    high["object"]["metadata"] |= {"name": "high", "uid": "uid-high"}
+    high["object"]["spec"] |= {"queueName": "b", "priority": 9}
+    # A penalty is half of the 2 CPUs.
+    assert round(used(is_on=True), 2) == round(used(is_on=False), 2) == 1
+    assert [round(used(high, is_on=is_on), 2) for is_on in (True, False)] == [2, 1]
+
+
+@pytest.mark.parametrize("state", ["Retry", "Rejected"])
+def test_of_checks_only_a_rejection_counts_during_an_eviction(state: str) -> None:
+    world = json.loads(json.dumps(sides(WORLDS["change/RejectionCountsDuringEviction"])))
+    for side in world:
+        [check] = side["input"]["events"][0]["object"]["status"]["admissionChecks"]
+        check["state"] = state
+    on, off = (compared(played(side)) for side in world)
+    assert (on == off) is (state == "Retry")
+
+
+def test_limits_of_an_init_container_tell_shapes_apart() -> None:
+    """Two workloads are of one shape only if their defaults are alike, even if their totals are (rules/05 §4)."""
+
+    def in_namespace(namespace: str, init: str) -> list[Json]:
+        item = {"type": "Container", "defaultRequest": {"cpu": init}}
+        metadata = {"name": "limits", "namespace": namespace}
+        limits: Json = {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": [item]}}
+        local_queue = manifest("LocalQueue", "a", {"clusterQueue": "team"})
+        local_queue["metadata"]["namespace"] = namespace
+        return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, limits, local_queue]
+
+    def said_of_the_second(init: str) -> list[str]:
+        pods = pod_set("main", 1, cpu="4")
+        pods["template"]["spec"]["initContainers"] = [{"name": "i", "image": "i"}]
+        spec = {"queueName": "a", "priority": 0, "podSets": [pods]}
+        first, second = manifest("Workload", "v", spec), manifest("Workload", "w", spec)
+        second["metadata"]["namespace"] = "other"
+        events = [{"at": at, "op": "create", "object": it} for at, it in ((0, first), (10, second))]
+        objects = [*queue(cpu="2")[:1], *in_namespace("ns", "1"), *in_namespace("other", init)]
+        cycles = played(case(objects, events))["cycles"]
+        return [it["message"] for cycle in cycles for it in cycle.get("messages") or () if it["key"] == "other/w"]
+
+    assert said_of_the_second("1") == []
+    assert any("request (4) > maximum capacity (2)" in it for it in said_of_the_second("2"))

@@ -13,6 +13,7 @@ from tests.unit.releases.topology_worlds import (
     RACK,
     RACKS,
     created,
+    domains,
     node,
     places,
     played,
@@ -274,6 +275,113 @@ def test_a_slice_grows_beside_its_leader() -> None:
     gates = {"ElasticJobsViaWorkloadSlicesWithTAS": True}
     on, off = with_and_without("ReplacedSliceLeavesNodes", HOSTS, THREE[:1], [old, new], gates=gates)
     assert (places(on), places(off)) == ([[("n1", 1)], [("n1", 3)]], None)
+
+
+REPLACES = {**ELASTIC, "kueue.x-k8s.io/workload-slice-replacement-for": "ns/old"}
+
+
+@pytest.mark.parametrize(
+    ("events", "gates", "found"),
+    [
+        ([], {}, [[("n1", 4)]]),
+        # Somebody else is there as well.
+        ([created("other", 2, pod_set(1, 1, required(HOST)))], {}, None),
+        # What was there has gone, and somebody else has come.
+        (
+            [
+                {"at": 2, "op": "delete", "kind": "Workload", "key": "ns/old"},
+                created("other", 3, pod_set(1, 1, required(HOST))),
+            ],
+            {},
+            None,
+        ),
+        # It has come back without quota, under another UID.
+        (
+            [
+                {"at": 1, "op": "delete", "kind": "Workload", "key": "ns/old"},
+                created("other", 2, pod_set(2, 1, required(HOST))),
+                created("old", 3, pod_set(9, 1, {"unconstrained": True}), annotations=ELASTIC, uid="another"),
+            ],
+            {},
+            None,
+        ),
+        ([], {"ElasticJobsViaWorkloadSlicesWithTAS": False}, None),
+        ([], {"ElasticJobsViaWorkloadSlices": False, "ElasticJobsViaWorkloadSlicesWithTAS": False}, None),
+    ],
+    ids=["alone", "full", "released", "another UID", "gate of topology off", "gate of slices off"],
+)
+def test_only_the_replaced_slice_makes_room(events: list[Json], gates: dict[str, bool], found: Any) -> None:
+    request = {"unconstrained": True}
+    old = created("old", 0, pod_set(2, 1, request), annotations=ELASTIC)
+    new = created("w", 5, pod_set(4, 1, request), annotations=REPLACES)
+    on = {"ElasticJobsViaWorkloadSlicesWithTAS": True, **gates}
+    case = world(HOSTS, THREE[:1], [old, *events, new], gates=on, config={"maxCycles": 30})
+    assert places({**case, "changes": {"ReplacedSliceLeavesNodes": True}}) == found
+
+
+def placed(sets: Json, *hosts: tuple[str, int]) -> Json:
+    """Workload `w`, which has been admitted on these hosts."""
+    counts, names = [count for _, count in hosts], [host for host, _ in hosts]
+    assignment = {
+        "levels": [HOST],
+        "slices": [
+            {
+                "domainCount": len(hosts),
+                "podCounts": {"individual": counts},
+                "valuesPerLevel": [{"individual": {"roots": names}}],
+            }
+        ],
+    }
+    usage = {"flavors": {"cpu": "tas"}, "resourceUsage": {"cpu": str(sum(counts))}, "count": sum(counts)}
+    conditions = [
+        {"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        for kind in ("QuotaReserved", "Admitted")
+    ]
+    admission = {
+        "clusterQueue": "queue-a",
+        "podSetAssignments": [{"name": "main", "topologyAssignment": assignment, **usage}],
+    }
+    event = created("w", 0, sets)
+    event["object"]["status"] = {"admission": admission, "conditions": conditions}
+    return event
+
+
+def moved_to(case: Json) -> Any:
+    """Where the pods are after a node was replaced; `None` if none was."""
+    for cycle in played(case)["cycles"]:
+        for found in cycle.get("assigned", ()):
+            return list(domains(found["podSets"][0]["topologyAssignment"]))
+    return None
+
+
+def test_pods_that_no_domain_makes_a_slice_of_stay() -> None:
+    """Neither 1 nor 3 pods of a rack and the 6 that are lost are whole slices of 4 (rules/08 §13.5)."""
+    nodes = [*rack("r1", 4, 6), *rack("r2", 4), *rack("r3", 4)]
+    before = placed(pod_set(10, 1, sliced(4, required=BLOCK)), ("r1-0", 1), ("r1-1", 6), ("r2-0", 3))
+    lost = {"at": 10, "op": "delete", "kind": "Node", "key": "r1-1"}
+    parts: Json = {"gates": {SLICES: False}, "config": {"maxCycles": 30}}
+    on, off = with_and_without("LostDomainStopsReplacement", HOSTS, nodes, [before, lost], **parts)
+    assert moved_to(on) is None
+    assert says(on, "NodeFailures")
+    assert moved_to(off) is not None
+
+
+@pytest.mark.parametrize(
+    ("lost", "to", "last"),
+    # The last rack that has pods left takes over a tail of which none are.
+    [("r1-0", "r1-2", "r3"), ("r3-0", "r2-1", "r2")],
+    ids=["slice", "tail"],
+)
+def test_a_slice_is_made_whole_in_its_own_rack(lost: str, to: str, last: str) -> None:
+    nodes = [*rack("r1", 3, 1, 3), *rack("r2", 4, 4), *rack("r3", 2, 2)]
+    hosts = [("r1-0", 3), ("r1-1", 1), ("r2-0", 4), ("r3-0", 2)]
+    before = placed(pod_set(10, 1, sliced(4, required=BLOCK)), *hosts)
+    event = {"at": 10, "op": "delete", "kind": "Node", "key": lost}
+    case = world(HOSTS, nodes, [before, event], gates={SLICES: True}, config={"maxCycles": 30})
+    expected = sorted((to if host == lost else host, count) for host, count in hosts)
+    found = moved_to(case)
+    assert sorted(found) == expected
+    assert found[-1][0].startswith(last)
 
 
 def test_a_failed_node_is_known_by_its_hostname() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kueuecore._json import JsonObject, JsonValue
+from kueuecore._json import JsonObject, JsonValue, object_at
 from kueuecore.cli import main, state_file
 from kueuecore.releases import Release
 from kueuecore.releases.unplayed import unplayed
@@ -20,6 +20,23 @@ def queue(amount: str, *, cohort: str = "", policy: str = "Never") -> JsonObject
     return {"kind": "ClusterQueue", "metadata": {"name": "team"}, "spec": spec}
 
 
+def effective(given: JsonObject, amount: str) -> JsonObject:
+    """A ClusterQueue whose status gives it other quotas than its spec."""
+    groups = object_at(queue(amount), "spec")["resourceGroups"]
+    return {**given, "status": {"effectiveQuotas": {"resourceGroups": groups}}}
+
+
+def workload(requested: str, *, used: str = "0") -> JsonObject:
+    pod: JsonObject = {"containers": [{"name": "c", "resources": {"requests": {"cpu": requested}}}]}
+    assigned: JsonObject = {"name": "main", "resourceUsage": {"cpu": used}}
+    return {
+        "kind": "Workload",
+        "metadata": {"name": "job"},
+        "spec": {"podSets": [{"name": "main", "count": 1, "template": {"spec": pod}}]},
+        "status": {"admission": {"podSetAssignments": [assigned]}},
+    }
+
+
 @pytest.mark.parametrize(
     ("release", "thing", "fair_sharing", "words"),
     [
@@ -30,6 +47,12 @@ def queue(amount: str, *, cohort: str = "", policy: str = "Never") -> JsonObject
         ("0.20.0", queue("9e15"), False, [READ, "counts such amounts exactly; kueuecore stops at 2^63-1"]),
         ("0.20.0", {**queue("9e15"), "kind": "Cohort"}, False, [READ, "Cohort team has an amount near 2^63"]),
         ("0.20.0", queue("4e12"), True, [READ]),
+        ("0.20.0", effective(queue("1"), "9e15"), False, [READ, "ClusterQueue team has an amount near 2^63"]),
+        ("0.20.0", effective(queue("1"), "9"), False, [READ]),
+        ("0.20.0", workload("9e15"), False, [READ, "Workload job has an amount near 2^63"]),
+        ("0.20.0", workload("1", used="9e15"), False, [READ, "Workload job has an amount near 2^63"]),
+        ("0.20.0", workload("4e12"), False, [READ]),
+        ("0.20.0-devel", workload("9e15"), False, []),
         ("0.17", queue("10", policy="Any"), False, []),
         ("0.17", queue("10", policy="Any"), True, ["crashes when a workload preempts in ClusterQueue team"]),
         ("0.17", queue("10", policy="Any", cohort="all"), True, []),

@@ -107,7 +107,7 @@ def places(case: Json, workload: str = "w") -> list[list[Any]] | None:
     for cycle in played(case)["cycles"]:
         for admitted in cycle.get("admitted", ()):
             if admitted["key"] == f"ns/{workload}":
-                return [list(_domains(it.get("topologyAssignment"))) for it in admitted["podSets"]]
+                return [list(domains(it.get("topologyAssignment"))) for it in admitted["podSets"]]
     return None
 
 
@@ -116,7 +116,8 @@ def says(case: Json, text: str) -> bool:
     return text in json.dumps(played(case), ensure_ascii=False).replace('\\"', '"')
 
 
-def _domains(assignment: Json | None) -> Iterable[tuple[str, int]]:
+def domains(assignment: Json | None) -> Iterable[tuple[str, int]]:
+    """The domains of an assignment in the published order, each with its pods."""
     for part in (assignment or {}).get("slices", ()):
         n = part["domainCount"]
         columns = [_column(values, n) for values in part["valuesPerLevel"]]

@@ -10,6 +10,9 @@ from kueuecore.reference.topology.domains import Ask, Search
 from kueuecore.reference.topology.placement import NoPlaceError, place
 from kueuecore.reference.topology.slice_order import has_whole_slices, pods_above, tail_last
 
+# The name of no domain: nothing is within it.
+_NOWHERE = ","
+
 
 def replaced(
     search: Search, ask: Ask, old: TopologyAssignment, node: str
@@ -38,7 +41,7 @@ def replaced(
     if ask.request.slice_size <= 0:
         raise NoPlaceError("slice topology requested, but slice size not provided")
     looked_for = ask
-    if within and ask.request.constraints and count % ask.request.slice_size:
+    if within not in ("", _NOWHERE) and ask.request.constraints and count % ask.request.slice_size:
         # The innermost layer that is filled decides what completes a slice.
         whole = [each for each in reversed(ask.request.constraints) if count % each.size == 0][:1]
         looked_for = dataclasses.replace(ask, request=dataclasses.replace(ask.request, constraints=tuple(whole)))
@@ -56,7 +59,7 @@ def replaced(
 
 
 def _required_domain(nodes: FlavorNodes, ask: Ask, rest: TopologyAssignment) -> str:
-    """Return R: the domain in which the pods must stay; empty if there is none (rules/08 §13.5)."""
+    """Return R: the domain in which the pods must stay; empty if they may go anywhere (rules/08 §13.5)."""
     request, levels = ask.request, nodes.levels
     key = request.level(levels, is_implied=ask.is_implied)
     if key not in levels or not rest.domains or request.slice_size <= 0:
@@ -66,7 +69,8 @@ def _required_domain(nodes: FlavorNodes, ask: Ask, rest: TopologyAssignment) -> 
         constraint = broken[0] if len(request.constraints) > 1 else request.constraints[0]
         if constraint.level not in levels:
             return ""
-        return _incomplete(nodes, rest, levels.index(constraint.level), ask.count, constraint.size)
+        found = _incomplete(nodes, rest, levels.index(constraint.level), ask.count, constraint.size)
+        return found or (_NOWHERE if nodes.settings.has("LostDomainStopsReplacement") else "")
     if request.required is None:
         return ""
     return _name(nodes, nodes.path(rest.domains[0][0])[: levels.index(key) + 1])

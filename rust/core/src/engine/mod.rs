@@ -153,10 +153,11 @@ impl Engine {
     }
 
     /// Writes condition PodsScheduled as it is seen of the pods of a workload; `false` if it does not change, or if that
-    /// is not followed (rules/07 §6).
+    /// is not followed, as where the pods run in another cluster (rules/07 §6).
     pub fn note_scheduling(&mut self, id: WorkloadId, are_scheduled: bool, now: Time) -> bool {
         let config = self.state.config.wait_for_pods_ready.as_ref();
-        let is_followed = config.is_some_and(|it| it.unscheduled_timeout_ns.is_some());
+        let is_followed = config.is_some_and(|it| it.unscheduled_timeout_ns.is_some())
+            && !self.state.runs_elsewhere(&self.state.workloads.get(id).workload);
         is_followed && self.change(id, now, |workload| note_scheduling(workload, are_scheduled, now))
     }
 

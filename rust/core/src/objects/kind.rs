@@ -10,6 +10,7 @@ pub const KUEUE_GROUP: &str = "kueue.x-k8s.io";
 
 const CORE: &[&str] = &["v1"];
 const KUEUE: &[&str] = &["kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1"];
+const KUEUE_ALPHA: &[&str] = &["kueue.x-k8s.io/v1alpha1"];
 const DEVICES: &[&str] = &["resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1"];
 
 /// Where the metadata of an object is.
@@ -167,6 +168,7 @@ kinds! {
         ProvisioningRequestConfig(Meta) whole, cluster, 10, KUEUE;
         MultiKueueConfig(Meta) whole, cluster, 10, KUEUE;
         MultiKueueCluster(Meta) whole, cluster, 10, KUEUE;
+        PreemptionConfig(Meta) whole, cluster, 10, KUEUE_ALPHA;
     }
 }
 

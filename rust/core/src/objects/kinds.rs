@@ -341,12 +341,12 @@ pub struct ResourceClaimTemplate {
 /// One request for devices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceRequest {
-    /// Is there a list `firstAvailable` of alternatives?
-    pub first_available: bool,
+    /// The alternatives of `firstAvailable`, best first.
+    pub first_available: Vec<ExactDeviceRequest>,
     pub exactly: Option<ExactDeviceRequest>,
 }
 
-/// `exactly` of a request for devices.
+/// `exactly` of a request for devices, or an alternative, which never has admin access.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExactDeviceRequest {
     pub device_class_name: String,

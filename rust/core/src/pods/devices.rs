@@ -3,6 +3,7 @@
 //! Claims are counted and mapped to resources. What depends on the devices that drivers publish, such as a CEL
 //! expression or a counter, is unknown here: such a workload stays undecided, with the responsible field.
 
+mod alternatives;
 mod extended;
 #[cfg(test)]
 mod tests;
@@ -123,15 +124,21 @@ impl DeviceRules<'_> {
     }
 }
 
-/// Devices by class, or why they cannot be counted: below the path of the claim.
-type Counted = Result<BTreeMap<String, i64>, Uncounted>;
+/// The devices of a claim.
+#[derive(Default)]
+struct Counts {
+    by_class: BTreeMap<String, i64>,
+    /// Those of lists of alternatives, by the resource that all of them are charged to.
+    by_resource: BTreeMap<String, i64>,
+}
 
+/// They cannot be counted; the field is below the path of the claim.
 enum Uncounted {
     /// Path and text of a field error, without its detail.
     Refused {
         field: String,
-        what: &'static str,
-        value: String,
+        /// The kind of error, with the value if that is shown.
+        what: String,
         detail: String,
     },
     Undecided {
@@ -152,7 +159,7 @@ impl DeviceRules<'_> {
                 let Some(template) = &claim.template_name else { continue };
                 let path = format!("spec.podSets[{i}].template.spec.resourceClaims[{j}]");
                 let counts = self.count(template, &pod_set.name, &path)?;
-                for (class, count) in counts {
+                for (class, count) in counts.by_class {
                     let Some(resource) = self.resources.device_classes.get(&class) else {
                         let name = &pod_set.name;
                         let message = format!(
@@ -171,9 +178,9 @@ impl DeviceRules<'_> {
                         });
                         continue;
                     }
-                    let quantity = Quantity::from_units(count, Family::DecimalSi);
-                    lists::add(&mut added, &ResourceList::from([(resource.clone(), quantity)]));
+                    add_units(&mut added, resource, count);
                 }
+                counts.by_resource.iter().for_each(|(resource, count)| add_units(&mut added, resource, *count));
             }
             if !added.is_empty() {
                 requests.added.insert(pod_set.name.clone(), added);
@@ -182,8 +189,8 @@ impl DeviceRules<'_> {
         Ok((requests, published))
     }
 
-    /// The devices of one claim by class.
-    fn count(&self, template: &str, pod_set: &str, path: &str) -> Result<BTreeMap<String, i64>, Devices> {
+    /// The devices of one claim.
+    fn count(&self, template: &str, pod_set: &str, path: &str) -> Result<Counts, Devices> {
         let Some(object) = self.templates.and_then(|templates| templates.get(template)) else {
             let message = format!(
                 "{path}: Internal error: failed to get claim spec for ResourceClaimTemplate {template} in podset \
@@ -191,9 +198,9 @@ impl DeviceRules<'_> {
             );
             return Err(Devices::refused(&message, &message));
         };
-        count_devices(object, self.gates).map_err(|uncounted| match uncounted {
-            Uncounted::Refused { field, what, value, detail } => {
-                let message = format!("{path}.{field}: {what}: {value}: ResourceClaimTemplate {template}: {detail}");
+        self.count_devices(object).map_err(|uncounted| match uncounted {
+            Uncounted::Refused { field, what, detail } => {
+                let message = format!("{path}.{field}: {what}: ResourceClaimTemplate {template}: {detail}");
                 Devices::refused(&message, &message)
             }
             Uncounted::Undecided { field, by } => Devices::Undecided {
@@ -206,50 +213,52 @@ impl DeviceRules<'_> {
     }
 }
 
-/// Devices of a template by class. Devices with admin access are free.
-fn count_devices(template: &ResourceClaimTemplate, gates: Gates) -> Counted {
-    let mut counts: BTreeMap<String, i64> = BTreeMap::new();
-    for (i, request) in template.requests.iter().enumerate() {
-        let path = format!("devices.requests[{i}]");
-        let invalid = |field: String, value: String, detail: String| Uncounted::Refused {
-            field,
-            what: "Invalid value",
-            value,
-            detail,
-        };
-        if request.first_available && gates.enabled(Gate::KueueDRAIntegrationPrioritizedList) {
-            let field = format!("{path}.firstAvailable");
-            return Err(Uncounted::Undecided { field, by: "a list of alternatives" });
-        }
-        if request.first_available {
-            let detail = "FirstAvailable device selection is not supported".to_owned();
-            return Err(invalid(path, "null".to_owned(), detail));
-        }
-        let Some(exactly) = &request.exactly else {
-            let detail = "Exactly must be set if FirstAvailable is nil".to_owned();
-            return Err(invalid(path, "null".to_owned(), detail));
-        };
-        if exactly.has_expressions {
-            let field = format!("{path}.exactly.selectors");
-            return Err(Uncounted::Undecided { field, by: "a CEL expression" });
-        }
-        if exactly.admin_access {
-            continue;
-        }
-        let mode = &exactly.allocation_mode;
-        if mode != "ExactCount" {
-            let detail = match mode.as_str() {
-                "All" => "AllocationMode 'All' is not supported".to_owned(),
-                other => format!("unsupported allocation mode: {other}"),
+fn add_units(list: &mut ResourceList, resource: &str, units: i64) {
+    let quantity = Quantity::from_units(units, Family::DecimalSi);
+    lists::add(list, &ResourceList::from([(resource.to_owned(), quantity)]));
+}
+
+fn invalid(field: impl Into<String>, value: &str, detail: impl Into<String>) -> Uncounted {
+    Uncounted::Refused { field: field.into(), what: format!("Invalid value: {value}"), detail: detail.into() }
+}
+
+impl DeviceRules<'_> {
+    /// The devices of a template. Devices with admin access are free.
+    fn count_devices(&self, template: &ResourceClaimTemplate) -> Result<Counts, Uncounted> {
+        let mut counts = Counts::default();
+        for (i, request) in template.requests.iter().enumerate() {
+            let path = format!("devices.requests[{i}]");
+            if !request.first_available.is_empty() {
+                let (resource, count) = self.charge_alternatives(request, &path)?;
+                let sum = counts.by_resource.entry(resource.to_owned()).or_default();
+                *sum = sum.saturating_add(count);
+                continue;
+            }
+            let Some(exactly) = &request.exactly else {
+                return Err(invalid(path, "null", "Exactly must be set if FirstAvailable is nil"));
             };
-            return Err(invalid(format!("{path}.exactly.allocationMode"), format!("{mode:?}"), detail));
+            if exactly.has_expressions {
+                let field = format!("{path}.exactly.selectors");
+                return Err(Uncounted::Undecided { field, by: "a CEL expression" });
+            }
+            if exactly.admin_access {
+                continue;
+            }
+            let mode = &exactly.allocation_mode;
+            if mode != "ExactCount" {
+                let detail = match mode.as_str() {
+                    "All" => "AllocationMode 'All' is not supported".to_owned(),
+                    other => format!("unsupported allocation mode: {other}"),
+                };
+                return Err(invalid(format!("{path}.exactly.allocationMode"), &format!("{mode:?}"), detail));
+            }
+            if !exactly.device_class_name.is_empty() {
+                let count = counts.by_class.entry(exactly.device_class_name.clone()).or_default();
+                *count = count.saturating_add(exactly.count);
+            }
         }
-        if !exactly.device_class_name.is_empty() {
-            let count = counts.entry(exactly.device_class_name.clone()).or_default();
-            *count = count.saturating_add(exactly.count);
-        }
+        Ok(counts)
     }
-    Ok(counts)
 }
 
 /// Is a device class charged by what drivers publish, and how?

@@ -16,6 +16,9 @@ use crate::status::stage::{is_active, is_on_hold};
 
 use super::{Pass, is_deactivation_target};
 
+/// Our own words.
+const DEVICES_RESOLVED: &str = "The workload's DRA resources can be charged now";
+
 impl Pass<'_> {
     /// A check that asks for a retry sets the time first; the next pass evicts.
     pub(super) fn note_retry_time(&mut self, workload: &mut Workload) -> bool {
@@ -28,8 +31,8 @@ impl Pass<'_> {
         true
     }
 
-    /// A workload whose devices cannot be charged is not queued, and its status says why; once they can be charged,
-    /// that is removed (rules/09 §8).
+    /// A workload whose devices cannot be charged is not queued, and its status says why, until they can be charged
+    /// (rules/09 §8).
     pub(super) fn refuse_devices(&mut self, workload: &mut Workload) -> bool {
         let Some(devices) = self.record.devices.as_deref().filter(|_| self.is_pending(workload)) else { return false };
         // Without the gate, even a workload on hold gets the message.
@@ -40,9 +43,12 @@ impl Pass<'_> {
             let held = find_false(&workload.status.conditions, REQUEUED);
             let unresolved = [reasons::INADMISSIBLE, reasons::DRA_RESOURCES_UNRESOLVED];
             if held.is_some_and(|held| unresolved.contains(&held.reason.as_str())) {
-                let conditions = &mut workload.status.conditions;
-                conditions.remove(REQUEUED);
-                conditions.remove(QUOTA_RESERVED);
+                workload.status.conditions.remove(QUOTA_RESERVED);
+                if self.state.config.changes.has(Change::ResolvedDevicesAreNamed) {
+                    set_requeued(workload, true, reasons::DRA_RESOURCES_RESOLVED, DEVICES_RESOLVED, self.now);
+                } else {
+                    workload.status.conditions.remove(REQUEUED);
+                }
             }
             return false;
         };

@@ -6,6 +6,8 @@ use crate::objects::conditions::{self, find_true};
 use crate::objects::message::{Blocker, Message, Queue};
 use crate::objects::variants::is_variant;
 use crate::objects::{CheckState, StopPolicy, Time, Workload};
+use crate::state::State;
+use crate::status::activeness::MULTI_KUEUE_CONTROLLER;
 use crate::status::checks::describe_checks;
 use crate::status::eviction::set_deactivation_target;
 use crate::status::own_timeouts::with_own_timeouts;
@@ -16,6 +18,16 @@ use crate::status::{readiness, reasons};
 use super::{Pass, is_deactivation_target};
 
 const SECOND_NS: i64 = 1_000_000_000;
+
+impl State {
+    /// Do its pods run in another cluster, so that those here never have a node?
+    pub(crate) fn runs_elsewhere(&self, workload: &Workload) -> bool {
+        let is_multikueue =
+            |check: &str| self.checks.get(check).is_some_and(|it| it.controller_name == MULTI_KUEUE_CONTROLLER);
+        self.gate(Gate::MultiKueue)
+            && workload.status.rare.admission_checks.iter().any(|check| is_multikueue(&check.name))
+    }
+}
 
 impl Pass<'_> {
     /// Handles a workload that holds quota; always the last step.
@@ -133,7 +145,10 @@ impl Pass<'_> {
         let is_variant = self.gate(Gate::ConcurrentAdmission) && is_variant(workload);
         let counts = !is_variant && is_active(workload) && !is_evicted(workload);
         let may_have_own = counts && self.gate(Gate::WorkloadLevelWaitForPodsReady);
-        let own = if may_have_own { with_own_timeouts(workload, config) } else { None };
+        let mut own = if may_have_own { with_own_timeouts(workload, config) } else { None };
+        if counts && config.unscheduled_timeout_ns.is_some() && self.state.runs_elsewhere(workload) {
+            own.get_or_insert_with(|| config.clone()).unscheduled_timeout_ns = None;
+        }
         readiness::deadline(workload, own.as_ref().unwrap_or(config)).filter(|_| counts)
     }
 

@@ -19,6 +19,9 @@ use crate::status::admissible::is_admissible;
 use crate::status::stage::Stage;
 use crate::workloads::Record;
 
+/// The label of an object that a MultiKueue manager has created here.
+const MULTI_KUEUE_ORIGIN: &str = "kueue.x-k8s.io/multikueue-origin";
+
 impl State {
     // Namespaces, flavors, checks: what ClusterQueues depend on.
 
@@ -150,9 +153,10 @@ impl State {
         }
     }
 
-    /// A new class or a new value sets the priority of every workload that names the class, finished ones included
-    /// (rules/11 §5).
+    /// A new class or a new value sets the priority of every workload that names the class, finished ones included;
+    /// those of a MultiKueue manager have what that resolved (rules/11 §5).
     pub(super) fn put_priority_class(&mut self, class: PriorityClass) {
+        let spares_remote = self.config.changes.has(Change::RemotePrioritiesStay);
         let users: Vec<WorkloadId> = self
             .workloads
             .iter()
@@ -160,6 +164,7 @@ impl State {
                 r.workload.priority_class.as_ref().is_some_and(|reference| {
                     reference.kind == "WorkloadPriorityClass" && reference.name == class.meta.name
                 }) && r.workload.priority != Some(class.value)
+                    && !(spares_remote && r.workload.meta.details.labels.contains_key(MULTI_KUEUE_ORIGIN))
             })
             .map(|(id, _)| id)
             .collect();

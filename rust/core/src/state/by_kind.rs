@@ -48,7 +48,8 @@ impl State {
             Object::PriorityClass(_)
             | Object::ProvisioningRequestConfig(_)
             | Object::MultiKueueConfig(_)
-            | Object::MultiKueueCluster(_) => {}
+            | Object::MultiKueueCluster(_)
+            | Object::PreemptionConfig(_) => {}
         }
     }
 
@@ -73,7 +74,8 @@ impl State {
             Kind::PriorityClass
             | Kind::ProvisioningRequestConfig
             | Kind::MultiKueueConfig
-            | Kind::MultiKueueCluster => false,
+            | Kind::MultiKueueCluster
+            | Kind::PreemptionConfig => false,
         }
     }
 
@@ -123,7 +125,8 @@ impl State {
             | Object::PriorityClass(_)
             | Object::ProvisioningRequestConfig(_)
             | Object::MultiKueueConfig(_)
-            | Object::MultiKueueCluster(_) => None,
+            | Object::MultiKueueCluster(_)
+            | Object::PreemptionConfig(_) => None,
         }
     }
 }

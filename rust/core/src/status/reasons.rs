@@ -43,6 +43,8 @@ pub(crate) const PENDING: &str = "Pending";
 pub(crate) const INADMISSIBLE: &str = "Inadmissible";
 /// Devices that it claims cannot be charged.
 pub(crate) const DRA_RESOURCES_UNRESOLVED: &str = "DRAResourcesUnresolved";
+/// They can be charged now.
+pub(crate) const DRA_RESOURCES_RESOLVED: &str = "DRAResourcesResolved";
 /// Reason without gate UnadmittedWorkloadsObservability.
 pub(crate) const WAITING: &str = "Waiting";
 

@@ -426,3 +426,46 @@ fn a_switch_leaves_the_other_settings_as_they_are() {
     assert_eq!(switched.scheduling.admission_fair_sharing, None);
     assert_eq!(configuration.switched([("Nope", true)]), Err("Nope".to_owned()));
 }
+
+#[test]
+fn kueue_0_20_checks_the_selector_of_local_queues_with_metrics() {
+    let metrics = |enable: bool, selector: Value| json!({"metrics": {"localQueueMetrics": {"enable": enable, "localQueueSelector": selector}}});
+    let bad = json!({"matchExpressions": [{"key": "bad key!", "operator": "Bad"}]});
+    let path = "metrics.localQueueMetrics.localQueueSelector.matchExpressions[0]";
+    let errors = read_in("0.20.0", metrics(true, bad.clone())).expect_err("it is malformed");
+    assert_eq!(errors.len(), 2);
+    assert_eq!(errors[0], format!("{path}.operator: Invalid value: \"Bad\": not a valid selector operator"));
+    assert!(errors[1].starts_with(&format!("{path}.key: Invalid value: \"bad key!\": ")), "{}", errors[1]);
+    for (release, fields) in [
+        ("0.20.0-devel", metrics(true, bad.clone())),
+        ("0.20.0", metrics(false, bad)),
+        ("0.20.0", metrics(true, json!({"matchLabels": {"team": "a"}}))),
+    ] {
+        assert_eq!(read_in(release, fields).err(), None);
+    }
+}
+
+#[test]
+fn kueue_0_20_refuses_names_of_capacities_with_two_slashes() {
+    let named = |name: &str| {
+        let selector = json!({"cel": {"expression": "true"}});
+        let capacity = json!({"name": name, "driver": "gpu.example.com", "deviceSelector": selector});
+        json!({
+            "featureGates": {"KueueDRAIntegrationConsumableCapacity": true},
+            "resources": {"deviceClassMappings": [
+                {"name": "gpu.memory", "deviceClassNames": ["gpu.example.com"], "sources": [{"capacity": capacity}]},
+            ]},
+        })
+    };
+    let two = "gpu.example.com/memory/bytes";
+    assert_eq!(
+        read_in("0.20.0", named(two)).expect_err("it has two slashes"),
+        [format!(
+            "resources.deviceClassMappings[0].sources[0].capacity.name: Invalid value: \"{two}\": must not have more \
+             than one slash"
+        )]
+    );
+    for (release, name) in [("0.20.0-devel", two), ("0.20.0", "gpu.example.com/memory")] {
+        assert_eq!(read_in(release, named(name)).err(), None);
+    }
+}

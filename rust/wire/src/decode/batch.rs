@@ -165,7 +165,7 @@ impl Batch<'_> {
     }
 
     fn take_object(&mut self, raw: &str, api_version: &str, kind: &str, outline: &Outline<'_>) {
-        let found = match find_kind(api_version, kind) {
+        let found = match find_kind(api_version, kind, self.config.changes) {
             Ok(found) => found,
             Err(error) => return self.reject(reference(api_version, kind, outline), vec![error]),
         };

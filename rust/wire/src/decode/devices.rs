@@ -66,10 +66,23 @@ impl From<RequestWire> for DeviceRequest {
     fn from(wire: RequestWire) -> Self {
         let of_v1beta1 = Some(wire.of_v1beta1).filter(|exact| *exact != ExactWire::default());
         DeviceRequest {
-            first_available: !wire.first_available.is_empty(),
+            first_available: wire.first_available.iter().map(alternative).collect(),
             exactly: wire.exactly.or(of_v1beta1).map(Into::into),
         }
     }
+}
+
+/// Reads an alternative. Fields of another type count as absent: until they could be charged, nobody looked at them.
+fn alternative(value: &Value) -> ExactDeviceRequest {
+    let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let wire = ExactWire {
+        device_class_name: text("deviceClassName"),
+        selectors: value.get("selectors").and_then(Value::as_array).cloned().unwrap_or_default(),
+        allocation_mode: text("allocationMode"),
+        count: value.get("count").and_then(Value::as_i64).unwrap_or_default(),
+        admin_access: None,
+    };
+    wire.into()
 }
 
 impl From<ExactWire> for ExactDeviceRequest {
@@ -151,10 +164,13 @@ mod tests {
                 {"name": "c", "exactly": {"deviceClassName": "gpu", "allocationMode": "All", "adminAccess": true}},
                 {"name": "d", "exactly": {"deviceClassName": "gpu", "selectors": [{"cel": {"expression": "true"}}]}},
                 {"name": "e", "exactly": {"deviceClassName": "gpu", "selectors": [{}]}},
-                {"name": "f", "firstAvailable": [{"name": "g", "deviceClassName": "gpu"}]},
+                {"name": "f", "firstAvailable": [
+                    {"name": "g", "deviceClassName": "gpu"}, {"name": "h", "deviceClassName": 7, "allocationMode": "All"},
+                ]},
             ]),
         );
-        let exact = |exactly| DeviceRequest { first_available: false, exactly: Some(exactly) };
+        let exact = |exactly| DeviceRequest { first_available: vec![], exactly: Some(exactly) };
+        let unnamed = ExactDeviceRequest { allocation_mode: "All".to_owned(), ..ExactDeviceRequest::default() };
         let all = ExactDeviceRequest { allocation_mode: "All".to_owned(), admin_access: true, ..exactly(0) };
         assert_eq!(
             read,
@@ -164,7 +180,7 @@ mod tests {
                 exact(all),
                 exact(ExactDeviceRequest { has_expressions: true, ..exactly(1) }),
                 exact(exactly(1)),
-                DeviceRequest { first_available: true, exactly: None },
+                DeviceRequest { first_available: vec![exactly(1), unnamed], exactly: None },
             ]
         );
     }
@@ -172,7 +188,7 @@ mod tests {
     #[test]
     fn v1beta1_has_the_fields_in_the_request_itself() {
         let read = requests("v1beta1", json!([{"name": "a", "deviceClassName": "gpu", "count": 2}, {"name": "b"}]));
-        let exact = DeviceRequest { first_available: false, exactly: Some(exactly(2)) };
+        let exact = DeviceRequest { first_available: vec![], exactly: Some(exactly(2)) };
         assert_eq!(read, [exact, DeviceRequest::default()]);
     }
 

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use kueuecore::base::changes::Changes;
+use kueuecore::base::releases::Release;
 use kueuecore::objects::Object;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{
@@ -44,7 +46,8 @@ impl<'de> Visitor<'de> for ByKind {
             *place = Some(map.next_value::<Text<'de>>()?.0);
         }
         let (api_version, kind) = (api_version.unwrap_or_default(), kind.unwrap_or_default());
-        match find_kind(&api_version, &kind) {
+        // Which kinds there are depends on the release, which is unknown here: new ones take the slow path.
+        match find_kind(&api_version, &kind, Changes::of(Release::DEVELOPMENT)) {
             Ok(Some(found)) if is_read_as_it_is(found, &api_version) => {
                 object(found, Rest(map, PhantomData)).map(Direct)
             }

@@ -485,3 +485,19 @@ fn rejections_include_the_warnings_of_their_object() {
     let warnings: Vec<_> = rejections[0].warnings.iter().map(|warning| warning.message.as_str()).collect();
     assert_eq!(warnings, [r#"unknown field "spec.clusterQueu", did you mean "clusterQueue"?"#]);
 }
+
+#[test]
+fn a_preemption_config_is_read_since_kueue_0_20() {
+    let text = r#"{"apiVersion": "kueue.x-k8s.io/v1alpha1", "kind": "PreemptionConfig", "metadata": {"name": "p"},
+        "spec": {"rules": [{"name": "r", "activationPolicy": {"trigger": "Always"}}]}}"#;
+    let old = Release::from_name("0.20.0-devel").map(Config::of).expect("a release");
+    for door in [Door::People, Door::Trusted] {
+        let read = decode_with(text.as_bytes(), door, &Config::default()).expect("it is known");
+        assert!(matches!(&read.objects[..], [(Object::PreemptionConfig(meta), 0)] if meta.name == "p"));
+        assert_eq!(read.warnings, []);
+        let refused = decode_with(text.as_bytes(), door, &old).expect_err("it is unknown");
+        let text = refused[0].to_string();
+        assert!(text.contains("kind: Unsupported value: \"PreemptionConfig\": supported values: "), "{text}");
+        assert!(text.ends_with("\"MultiKueueConfig\", \"MultiKueueCluster\""), "{text}");
+    }
+}

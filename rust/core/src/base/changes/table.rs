@@ -336,4 +336,16 @@ changes! {
         "Ray objects with in-tree autoscaling that MultiKueue manages are refused unless gate MultiKueueRayInTreeAutoscaling is on; before, elastic RayClusters were, and no others";
     UnevaluatedVariantsAreAwaited: [15553], [(20, 0)], "rules/09 §4.3", Proposal,
         "Concurrent admission: a variant does not preempt while a preferred one with QuotaReserved=False and reason PendingEvaluation waits to be tried; before, only while that had no such condition";
+    RemotePrioritiesStay: [14963], [(20, 0)], "rules/11 §5", Proposal,
+        "Workloads that MultiKueue created keep the priority that their manager gave them when a WorkloadPriorityClass changes; before, they took that of the class of their own cluster";
+    PreemptionConfigIsAKind: [15913], [(20, 0)], "rules/01 §1", Read,
+        "PreemptionConfig is a kind, which an annotation of a ClusterQueue names; before, it was unknown";
+    LocalQueueSelectorIsChecked: [16379], [(20, 0)], "rules/11 §2", Read,
+        "Kueue does not start with a metrics.localQueueMetrics.localQueueSelector that is malformed; before, metrics of all LocalQueues were reported";
+    CapacityNamesHaveOneSlash: [14951], [(20, 0)], "rules/11 §3.2", Proposal,
+        "The name of a capacity that has more than one slash is refused; before, it was accepted";
+    LostDomainStopsReplacement: [16321], [(20, 0)], "rules/08 §13.5", Changelog,
+        "Topology: pods of a failed node stay where they are if no domain makes their slice whole; before, they could go anywhere";
+    ResolvedDevicesAreNamed: [15888], [(20, 0)], "rules/09 §8", Proposal,
+        "A workload whose devices can be charged now has Requeued=True with the reason DRAResourcesResolved; before, its conditions were left, here removed";
 }

@@ -1,3 +1,5 @@
+mod alternatives;
+
 use crate::base::changes::Change;
 use crate::base::gates::{Gate, Gates};
 use crate::objects::conditions::{ADMITTED, QUOTA_RESERVED, REQUEUED};
@@ -46,7 +48,7 @@ fn exactly(class: &str, count: i64) -> ExactDeviceRequest {
 }
 
 fn template<const N: usize>(name: &str, requests: [ExactDeviceRequest; N]) -> Object {
-    let request = |exactly| DeviceRequest { exactly: Some(exactly), first_available: false };
+    let request = |exactly| DeviceRequest { exactly: Some(exactly), first_available: vec![] };
     Object::ResourceClaimTemplate(ResourceClaimTemplate {
         meta: namespaced(name),
         requests: requests.map(request).into(),
@@ -143,7 +145,8 @@ fn claims_that_cannot_be_counted_are_refused_with_the_field() {
         let request = ExactDeviceRequest { allocation_mode: mode.to_owned(), ..exactly("gpu.example.com", 0) };
         template("t", [exactly("gpu.example.com", 1), request])
     };
-    let bare = |first_available| {
+    let bare = |has_list: bool| {
+        let first_available = if has_list { vec![exactly("gpu.example.com", 1)] } else { vec![] };
         let request = DeviceRequest { first_available, exactly: None };
         Object::ResourceClaimTemplate(ResourceClaimTemplate { meta: namespaced("t"), requests: vec![request] })
     };
@@ -291,15 +294,7 @@ fn expressions_and_published_numbers_leave_a_workload_undecided() {
 }
 
 #[test]
-fn what_newer_gates_decide_by_published_devices_stays_undecided() {
-    let alternatives = ResourceClaimTemplate {
-        meta: namespaced("t"),
-        requests: vec![DeviceRequest { exactly: None, first_available: true }].into(),
-    };
-    let mut world = world_with(Gates::default().with(Gate::KueueDRAIntegrationPrioritizedList, true));
-    world.apply([Object::ResourceClaimTemplate(alternatives)]);
-    world.submit(claimant("w", 1, &["t"]));
-    assert!(world.cycle().undecided[0].message.starts_with("claims devices by a list of alternatives "));
+fn nodes_without_devices_are_unknown_where_they_matter() {
     for (is_on, n_undecided) in [(true, 1), (false, 0)] {
         let mut world = world_with(Gates::default().with(Gate::KueueDRADeviceFeasibility, is_on));
         world.apply([template("t", [exactly("gpu.example.com", 1)])]);
@@ -348,6 +343,25 @@ fn devices_that_cannot_be_charged_are_the_reason_since_0_20() {
         }
         world.apply([template("missing", [exactly("gpu.example.com", 1)])]);
         world.reconcile();
+        assert_eq!(world.cycle().admissions.len(), 1);
+    }
+}
+
+#[test]
+fn devices_that_can_be_charged_again_requeue_their_workload_by_name_since_0_20() {
+    for (is_on, expected) in
+        [(true, "True DRAResourcesResolved: The workload's DRA resources can be charged now"), (false, "")]
+    {
+        let config = Config::default();
+        let changes = config.changes.with(Change::ResolvedDevicesAreNamed, is_on);
+        let mut world = world_of(Config { changes, ..config });
+        world.submit(claimant("w", 1, &["missing"]));
+        world.reconcile();
+        assert!(world.condition("w", REQUEUED).starts_with("False "));
+        world.apply([template("missing", [exactly("gpu.example.com", 1)])]);
+        world.reconcile();
+        assert_eq!(world.condition("w", REQUEUED), expected);
+        assert_eq!(world.condition("w", QUOTA_RESERVED), "");
         assert_eq!(world.cycle().admissions.len(), 1);
     }
 }

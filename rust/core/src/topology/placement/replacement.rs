@@ -1,5 +1,6 @@
 //! Moves pods from a failed host to others (rules/08 §13.5).
 
+use crate::base::changes::Change;
 use crate::base::gates::{Gate, Gates};
 use crate::objects::{TopologyAssignment, TopologyDomain, TopologyRequest};
 use crate::topology::capacity::Row;
@@ -112,7 +113,10 @@ impl<'a> Ground<'a> {
             let &(key, size) = broken.unwrap_or(&(wish.layers[0].0, size));
             let Some(of_slice) = tree.level_of(key) else { return Ok(None) };
             let has_tail = gates.enabled(Gate::TASPartialSlices);
-            let Some(row) = self.incomplete_slice(rest, of_slice, (n_lost, size), has_tail) else { return Ok(None) };
+            let Some(row) = self.incomplete_slice(rest, of_slice, (n_lost, size), has_tail) else {
+                let nowhere = || Within { leaf: Box::new(|_| false), request: None };
+                return Ok(tree.changes.has(Change::LostDomainStopsReplacement).then(nowhere));
+            };
             // Only the smallest slices that the lost pods fill are kept whole.
             let kept = wish.layers.iter().rev().find(divides);
             let part = request.map(|request| TopologyRequest {

@@ -40,7 +40,7 @@ pub(super) fn mappings(mappings: &[DeviceClassMapping], gates: Gates, changes: C
             errors.push(FieldError::duplicate(format!("{path}.name"), quoted(&mapping.name)));
         }
         classes(mapping, &format!("{path}.deviceClassNames"), changes, &mut claims, errors);
-        sources(mapping, &format!("{path}.sources"), gates, errors);
+        sources(mapping, &format!("{path}.sources"), (gates, changes), errors);
     }
 }
 
@@ -100,7 +100,7 @@ fn classes<'a>(
     }
 }
 
-fn sources(mapping: &DeviceClassMapping, path: &str, gates: Gates, errors: &mut Vec<FieldError>) {
+fn sources(mapping: &DeviceClassMapping, path: &str, (gates, changes): (Gates, Changes), errors: &mut Vec<FieldError>) {
     const ONE: &str = "exactly one source type must be set per entry";
     let (mut has_counter, mut has_capacity) = (false, false);
     for (i, source) in mapping.sources.iter().enumerate() {
@@ -123,7 +123,7 @@ fn sources(mapping: &DeviceClassMapping, path: &str, gates: Gates, errors: &mut 
                 has_capacity = true;
                 let path = format!("{path}.capacity");
                 if gates.enabled(Gate::KueueDRAIntegrationConsumableCapacity) {
-                    capacity_name(&capacity.name, &format!("{path}.name"), errors);
+                    capacity_name(&capacity.name, &format!("{path}.name"), changes, errors);
                     driver_and_selector(capacity, &path, errors);
                 } else {
                     let detail = "capacity sources require KueueDRAIntegrationConsumableCapacity to be enabled";
@@ -149,8 +149,9 @@ fn counter_name(name: &str, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A C identifier, alone or after a domain and `/`. Names with more slashes pass, as in Kueue.
-fn capacity_name(name: &str, path: &str, errors: &mut Vec<FieldError>) {
+/// A C identifier, alone or after a domain and `/`. Before the change, names with more slashes passed. Kueue's own words
+/// for those were not seen.
+fn capacity_name(name: &str, path: &str, changes: Changes, errors: &mut Vec<FieldError>) {
     let parts: Vec<&str> = name.split('/').collect();
     match parts[..] {
         [identifier] => c_identifier(identifier, path, errors),
@@ -167,6 +168,9 @@ fn capacity_name(name: &str, path: &str, errors: &mut Vec<FieldError>) {
             } else {
                 c_identifier(identifier, path, errors);
             }
+        }
+        _ if changes.has(Change::CapacityNamesHaveOneSlash) => {
+            errors.push(FieldError::invalid(path, quoted(name), "must not have more than one slash"));
         }
         _ => {}
     }

@@ -117,6 +117,15 @@ pub(super) fn managed_namespaces(file: &File, errors: &mut Vec<FieldError>) {
     }
 }
 
+/// `metrics.localQueueMetrics.localQueueSelector`: well-formed, unless these metrics are off. Kueue's own words were not
+/// seen.
+pub(super) fn local_queue_selector(file: &File, errors: &mut Vec<FieldError>) {
+    let metrics = file.metrics.local_queue_metrics.as_ref().filter(|it| it.enable);
+    if let Some(selector) = metrics.and_then(|it| it.local_queue_selector.as_ref()) {
+        well_formed(selector, "metrics.localQueueMetrics.localQueueSelector", errors);
+    }
+}
+
 fn well_formed(selector: &Selector, path: &str, errors: &mut Vec<FieldError>) {
     for (key, value) in &selector.match_labels {
         let path = format!("{path}.matchLabels");

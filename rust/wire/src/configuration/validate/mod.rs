@@ -6,7 +6,7 @@ mod manager;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kueuecore::base::changes::Changes;
+use kueuecore::base::changes::{Change, Changes};
 use kueuecore::base::gates::{Gate, Gates};
 use kueuecore::base::releases::Release;
 use serde::Serialize;
@@ -44,6 +44,9 @@ pub(super) fn validate(file: &File, gates: Gates, release: Release) -> Vec<Field
     manager::tls(file, &mut errors);
     manager::visibility_server(file, &mut errors);
     manager::custom_labels(&file.metrics.custom_labels, &mut errors);
+    if Changes::of(release).has(Change::LocalQueueSelectorIsChecked) {
+        jobs::local_queue_selector(file, &mut errors);
+    }
     if let Some(resources) = file.resources.as_ref().filter(|_| gates.enabled(Gate::QuotaCheckStrategy)) {
         quota_check_strategy(resources, &mut errors);
     }
