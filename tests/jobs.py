@@ -30,7 +30,7 @@ EVERY_KIND: dict[str, tuple[str, dict[str, Any]]] = {
 # The rest of the kinds that Kueue knows.
 _ROLE = {"coreRequest": "1", "instances": 1}
 MORE_KINDS: dict[str, tuple[str, dict[str, Any]]] = {
-    "RayService": ("ray.io/v1", {"rayClusterConfig": _CLUSTER}),
+    "RayService": ("ray.io/v1", {"rayClusterConfig": _CLUSTER, "upgradeStrategy": {"type": "None"}}),
     "SparkApplication": (
         "sparkoperator.k8s.io/v1beta2",
         {"mode": "cluster", "driver": {**_ROLE}, "executor": {**_ROLE}},

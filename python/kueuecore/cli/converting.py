@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
-from kueuecore import _core
-from kueuecore._json import JsonObject, text_at
+from kueuecore._json import JsonObject
 from kueuecore._text import shown
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
@@ -16,11 +15,11 @@ from kueuecore.cli.sharing import save_text
 from kueuecore.cli.state_file import manifests_of
 from kueuecore.cli.streams import is_utf8, to_stderr, write
 from kueuecore.errors import ManifestError
-from kueuecore.manifests import Manifest, to_json_lines
+from kueuecore.manifests import Manifest
+from kueuecore.preferred_versions import converted
 
-__all__ = ["add_convert", "converted"]
+__all__ = ["add_convert"]
 
-_GROUP = "kueue.x-k8s.io/"
 _DESCRIPTION = """\
 Writes manifests with Kueue's own kinds in v1beta2, as Kueue 0.20 serves them; v1beta1 is read, all
 other objects stay as they are. The values are the same; comments are lost."""
@@ -60,26 +59,6 @@ def convert_command(options: argparse.Namespace) -> int:
         n_changed = sum(it.object is not after for it, after in pairs)
         to_stderr(f"note: {n_changed} of {len(pairs)} objects were in an older version")
     return ExitCode.OK
-
-
-def converted(manifest: Manifest) -> JsonObject:
-    """Return an object in the newest version of its kind; the same object if it has that, or is not Kueue's.
-
-    Raises:
-        ManifestError: Kueue has no such kind or version.
-    """
-    plain = manifest.object
-    api_version, kind = text_at(plain, "apiVersion"), text_at(plain, "kind")
-    if not api_version.startswith(_GROUP):
-        return plain
-    found = None
-    if kind.isascii():
-        found = _core.in_preferred_version(api_version, kind, to_json_lines([plain]))
-    if found is None:
-        message = f'no matches for kind "{shown(kind)}" in version "{shown(api_version)}"'
-        remedy = "write v1beta1 or v1beta2, and one of Kueue's kinds"
-        raise ManifestError([manifest.problem(message, field="apiVersion", value=api_version, remedy=remedy)])
-    return plain if found == plain else found
 
 
 def _text(objects: Iterable[JsonObject], *, is_ascii: bool) -> str:

@@ -64,38 +64,40 @@ def installed_frameworks(release: Release) -> tuple[str, ...]:
     return (*(it for it in INSTALLED_FRAMEWORKS if has_services or it not in _SINCE_0_17), *added)
 
 
-# The feature gates that are read here, with their defaults (rules/11 §4.1).
-_GATES = {
-    "AdmissionGatedBy": True,
-    "AssignQueueLabelsForPods": True,
-    "DeploymentJobUIDLabel": False,
-    "ElasticJobsViaWorkloadSlices": True,
-    "FinalizeTerminatingPodGroups": False,
-    "FinishOrphanedWorkloads": True,
-    "LWSImmutableGroupSize": True,
-    "MultiKueue": True,
-    "MultiKueueRayInTreeAutoscaling": False,
-    "PartialAdmission": True,
-    "PodGroupSchedulingShapeOrdering": False,
-    "PodIntegrationCountSucceededPodsAsReady": False,
-    "PodIntegrationValidateGroupOwner": True,
-    "RayServiceValidateUpgradeStrategy": False,
-    "ReclaimablePods": True,
-    "ShortWorkloadNames": False,
-    "SkipAncestorCheckForDeletedWorkloads": True,
-    "SparkApplicationIntegration": False,
-    "TASGroupedPodSetSlicing": False,
-    "TASMultiLayerTopology": True,
-    "TASPartialSlices": False,
-    "TASRejectFalseUnconstrainedTopology": False,
-    "TopologyAwareScheduling": True,
-    "UnadmittedWorkloadsObservability": True,
-    "ValidateRayAndSparkJobUpdates": True,
-    "WaitForPodsReadyMaxNotReady": False,
-    "WorkloadLevelWaitForPodsReady": False,
-    "WorkloadIdentifierAnnotations": True,
-    "WorkloadPriorityClassDefaulting": True,
-}
+# The feature gates that are read here (rules/11 §4.1).
+_GATES = frozenset(
+    {
+        "AdmissionGatedBy",
+        "AssignQueueLabelsForPods",
+        "DeploymentJobUIDLabel",
+        "ElasticJobsViaWorkloadSlices",
+        "FinalizeTerminatingPodGroups",
+        "FinishOrphanedWorkloads",
+        "LWSImmutableGroupSize",
+        "MultiKueue",
+        "MultiKueueRayInTreeAutoscaling",
+        "PartialAdmission",
+        "PodGroupSchedulingShapeOrdering",
+        "PodIntegrationCountSucceededPodsAsReady",
+        "PodIntegrationValidateGroupOwner",
+        "RayServiceValidateUpgradeStrategy",
+        "ReclaimablePods",
+        "ShortWorkloadNames",
+        "SkipAncestorCheckForDeletedWorkloads",
+        "SparkApplicationIntegration",
+        "TASGroupedPodSetSlicing",
+        "TASMultiLayerTopology",
+        "TASPartialSlices",
+        "TASRejectFalseUnconstrainedTopology",
+        "TopologyAwareScheduling",
+        "UnadmittedWorkloadsObservability",
+        "ValidateRayAndSparkJobUpdates",
+        "WaitForPodsReadyMaxNotReady",
+        "WorkloadIdentifierAnnotations",
+        "WorkloadLevelWaitForPodsReady",
+        "WorkloadPriorityClassDefaulting",
+    }
+)
 
 # The changes of Kueue without a gate that are read here (rules/11 §4).
 _CHANGES = frozenset(
@@ -148,6 +150,12 @@ _CHANGES = frozenset(
 
 # More than 32 bits can hold.
 _NO_PRIORITY = 2**31
+
+
+@cache
+def _gates_by_default() -> dict[str, bool]:
+    gates = Release.named(DEFAULT_RELEASE).default_gates()
+    return {name: gates[name] for name in _GATES}
 
 
 @cache
@@ -260,7 +268,7 @@ class JobsConfiguration:
 
     def enabled(self, gate: str) -> bool:
         """Return whether a feature gate that matters to jobs is on."""
-        return self.feature_gates.get(gate, _GATES[gate])
+        return self.feature_gates.get(gate, _gates_by_default()[gate])
 
     def has(self, change: str) -> bool:
         """Return whether a change of Kueue that matters to jobs is in effect (rules/11 §4)."""

@@ -194,7 +194,8 @@ class _Syncing:
         """Return whether its pod sets request the topology that the job does (rules/10 §3.4)."""
         if self._integration is POD_GROUP or not self._configuration.has("PrebuiltTopologyIsCompared"):
             return True
-        if not self._configuration.enabled("TopologyAwareScheduling"):
+        # The start of a job annotates its templates with a topology that the Workload does not ask for.
+        if not self._configuration.enabled("TopologyAwareScheduling") or not self._is_suspended():
             return True
         wanted = [
             it.to_manifest(self._configuration) for it in self._integration.pod_sets(self._job, self._surroundings)

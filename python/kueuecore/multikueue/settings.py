@@ -79,7 +79,7 @@ class MultiKueueSettings:
     frameworks: Sequence[str] = INSTALLED_FRAMEWORKS
     external_frameworks: Sequence[str] = ()
     respects_config_order: bool = True
-    has_orchestrated_preemption: bool = False
+    has_orchestrated_preemption: bool = True
     has_quota_automation: bool = False
     has_cluster_profiles: bool = False
     validates_kubeconfig_paths: bool = True
@@ -87,7 +87,7 @@ class MultiKueueSettings:
     syncs_remote_spec: bool = True
     has_identifier_annotations: bool = True
     has_elastic_jobs: bool = True
-    retries_without_owner: bool = False
+    retries_without_owner: bool = True
     removes_evicted_slices: bool = True
     drops_job_ttl: bool = False
     workers_scale_ray: bool = False

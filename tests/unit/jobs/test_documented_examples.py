@@ -114,7 +114,7 @@ from tests.unit.jobs.documented import (
                 driver={"coreRequest": "1", "memory": "1g"},
                 executor={"instances": 2, "coreRequest": "1", "memory": "1g"},
             ),
-            {"driver": (1, {"cpu": "1", "memory": "1Gi"}), "executor": (2, {"cpu": "2", "memory": "2Gi"})},
+            {"driver": (1, {"cpu": "1", "memory": "1408Mi"}), "executor": (2, {"cpu": "2", "memory": "2816Mi"})},
             id="sample-sparkapplication",
         ),
         pytest.param(

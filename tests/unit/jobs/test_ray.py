@@ -68,7 +68,11 @@ def _containers(pod_set: dict[str, Any]) -> dict[str, Any]:
     ("job", "names", "field"),
     [
         (_job("RayCluster", _cluster()), ["head", "small"], ("suspend",)),
-        (_job("RayService", {"rayClusterConfig": _cluster()}), ["head", "small"], ("rayClusterConfig", "suspend")),
+        (
+            _job("RayService", {"rayClusterConfig": _cluster(), "upgradeStrategy": {"type": "None"}}),
+            ["head", "small"],
+            ("rayClusterConfig", "suspend"),
+        ),
         (_ray_job(), ["head", "small", "submitter"], ("suspend",)),
         (_ray_job(submissionMode="HTTPMode"), ["head", "small"], ("suspend",)),
     ],

@@ -358,8 +358,11 @@ def test_pods_that_wait_for_nothing_any_more_are_let_go() -> None:
     rolling = set_of_leaders(currentRevision="1", updateRevision="2")
     old, orphan = pod_of_group("old"), pod_of_group("orphan", owner="gone")
     old["metadata"]["labels"]["controller-revision-hash"] = "1"
-    written = pods_written(sync(plain, *made(plain), around=(rolling, old, orphan)))
-    assert {name: it["spec"] for name, it in written.items()} == {"old": {}, "orphan": {}}
+    joined = pods_written(sync(plain, *made(plain), around=(rolling, old, orphan)))
+    assert {name: bool(it["spec"]) for name, it in joined.items()} == {"old": True, "orphan": False}
+    workloads = [admitted(it) for it in made(plain)]
+    (freed,) = pods_written(sync(plain, *workloads, around=(rolling, *joined.values()))).values()
+    assert (freed["metadata"]["name"], freed["spec"]) == ("old", {})
     (write,) = ungate_pods([old, pod_of_group("runs", gated=False)])
     assert (write.manifest["metadata"]["name"], write.manifest["spec"]) == ("old", {})  # type: ignore[index,call-overload]
 

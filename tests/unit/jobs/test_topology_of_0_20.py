@@ -125,6 +125,7 @@ def test_where_the_indexes_of_pods_start_does_not_change() -> None:
 
 def test_a_prebuilt_workload_asks_for_the_topology_of_its_job() -> None:
     made = annotated(required_topology="rack")
+    made["spec"]["suspend"] = True
     (step,) = sync_workloads(made, (), now=0, configuration=configuration()).steps
     stored: Json = {**step.workload, "metadata": {"name": "w", "namespace": "n"}}
     other = copy.deepcopy(stored)

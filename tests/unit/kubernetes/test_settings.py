@@ -18,7 +18,7 @@ def test_without_a_file_it_is_what_kueue_has() -> None:
     settings = ServeSettings.of(None)
     lease = settings.lease
     assert (settings.metrics, settings.health) == (Address("", 8443), Address("", 8081))
-    assert (settings.qps, settings.burst) == (300.0, 500)
+    assert (settings.qps, settings.burst) == (1000.0, 1000)
     assert lease is not None
     assert (lease.namespace, lease.name) == ("kueue-system", "c1f6bfd2.kueue.x-k8s.io")
     assert (lease.duration_seconds, lease.deadline_seconds, lease.retry_seconds) == (15, 10, 2)

@@ -233,7 +233,10 @@ fn a_workload_waits_for_its_template_and_is_queued_when_it_comes() {
 
     world.apply([template("t", [exactly("gpu.example.com", 2)])]);
     world.reconcile();
-    assert_eq!(world.condition("w", REQUEUED), "");
+    assert_eq!(
+        world.condition("w", REQUEUED),
+        "True DRAResourcesResolved: The workload's DRA resources can be charged now"
+    );
     assert!(is_waiting(&world, "w"));
     assert_eq!(totals(&world, "w"), ["cpu=1000", "gpu=2"]);
     world.cycle();
