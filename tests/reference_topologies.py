@@ -15,10 +15,12 @@ from tests.topologies import flavor
 Json = dict[str, Any]
 
 
-def flavor_nodes(levels: tuple[str, ...], *nodes: Json, pods: tuple[Json, ...] = (), **spec: Any) -> FlavorNodes:
+def flavor_nodes(
+    levels: tuple[str, ...], *nodes: Json, pods: tuple[Json, ...] = (), settings: Settings | None = None, **spec: Any
+) -> FlavorNodes:
     """The nodes of a flavor."""
     there = [each for each in map(complete, nodes) if is_schedulable(each)]
-    return FlavorNodes(complete(flavor(**spec)), levels, there, map(complete, pods), Settings())
+    return FlavorNodes(complete(flavor(**spec)), levels, there, map(complete, pods), settings or Settings())
 
 
 def ask(count: int, cpu: int = 1, name: str = "main", **request: Any) -> Ask:

@@ -50,11 +50,15 @@ def test_nodes_with_one_hostname_are_one_domain_with_the_taints_of_the_first() -
         place(search(flavor_nodes((RACK, HOST), one, two)), ask(1))
 
 
-def test_a_flavor_without_hostnames_does_not_look_at_taints_and_selectors() -> None:
+def test_taints_and_selectors_count_below_racks_only_since_nodes_do() -> None:
     """rules/08 §4.7."""
-    nodes = flavor_nodes((RACK,), node("a", "r", taints=[{"key": "x", "effect": "NoSchedule"}]))
+    tainted = node("a", "r", taints=[{"key": "x", "effect": "NoSchedule"}])
     asked = replace(ask(1), template={"spec": {"nodeSelector": {"never": "there"}}})
-    assert stand(place(search(nodes), asked)["main"]) == {"r": 1}
+    before_0_20 = settings(TASNodeFeasibilityForAllLevels=False)
+    nodes = flavor_nodes((RACK,), tainted, settings=before_0_20)
+    assert stand(place(Search(nodes, before_0_20, Assumed()), asked)["main"]) == {"r": 1}
+    with pytest.raises(NoPlaceError, match='Total nodes: 1; excluded: taint "x:NoSchedule": 1'):
+        place(search(flavor_nodes((RACK,), tainted)), asked)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +168,8 @@ def test_balanced_placement_of_less_than_a_slice_places_nothing() -> None:
     """rules/08 §9.2: Kueue divides by zero."""
     nodes = flavor_nodes((RACK, HOST), node("a", "r", cpu=4))
     asked = ask(1, preferred=RACK, podSetSliceRequiredTopology=HOST, podSetSliceSize=2)
-    assert place(search(nodes, TASBalancedPlacement=True), asked)["main"].domains == ()
+    assert place(search(nodes, TASBalancedPlacement=True, TASPartialSlices=False), asked)["main"].domains == ()
+    assert stand(place(search(nodes, TASBalancedPlacement=True), asked)["main"]) == {"a": 1}
 
 
 def test_an_admission_check_may_not_ask_for_another_label_than_the_pods() -> None:
@@ -226,11 +231,14 @@ def test_slices_alone_have_no_level_any_more_once_one_of_them_is_to_be_completed
         replaced(search(nodes), asked, assigned(a=3, lost=1), "lost")
 
 
-def test_of_several_racks_that_lack_a_slice_the_first_gets_it() -> None:
-    """rules/08 §13.5: Kueue takes any."""
+def test_of_several_racks_that_lack_a_slice_the_first_of_the_assignment_gets_it() -> None:
+    """rules/08 §13.5: before 0.20.0 Kueue takes any, and the first by name is taken here."""
     asked = ask(6, preferred=RACK, podSetSliceRequiredTopology=RACK, podSetSliceSize=2)
-    nodes = flavor_nodes((RACK, HOST), *(node(name, rack, cpu=9) for name, rack in (("a", "r2"), ("b", "r1"))))
-    assert stand(replaced(search(nodes), asked, assigned(a=1, b=3, lost=1), "lost")[0]) == {"b": 4, "a": 1}
+    there = [node(name, rack, cpu=9) for name, rack in (("a", "r2"), ("b", "r1"))]
+    for is_on, expected in ((True, {"a": 2, "b": 3}), (False, {"b": 4, "a": 1})):
+        using = settings(TASPartialSlices=is_on)
+        nodes = Search(flavor_nodes((RACK, HOST), *there, settings=using), using, Assumed())
+        assert stand(replaced(nodes, asked, assigned(a=1, b=3, lost=1), "lost")[0]) == expected
 
 
 def elastic(worker: Ask, leader: Ask) -> dict[str, Json]:
@@ -248,11 +256,12 @@ def test_a_smaller_slice_stays_where_it_was_and_is_placed_anew_if_its_leader_is_
     assert elastic(worker, leader) == {"leader": {"b": 1}, "workers": {"b": 2}}
 
 
-def test_what_slices_leave_over_is_not_placed() -> None:
+def test_what_slices_leave_over_is_a_shorter_one_or_not_placed() -> None:
     """rules/08 §7."""
     nodes = flavor_nodes((RACK, HOST), node("a", "r", cpu=9))
     asked = ask(7, required=RACK, podSetSliceRequiredTopology=HOST, podSetSliceSize=2)
-    assert stand(place(search(nodes), asked)["main"]) == {"a": 6}
+    assert stand(place(search(nodes), asked)["main"]) == {"a": 7}
+    assert stand(place(search(nodes, TASPartialSlices=False), asked)["main"]) == {"a": 6}
 
 
 def test_items_on_one_node_are_asked_one_by_one() -> None:

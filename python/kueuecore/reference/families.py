@@ -154,7 +154,9 @@ def _open_gate(variants: list[Json], now: int, settings: Settings, result: Look)
         if conditions.is_true(variant, "BlockedOnPreemptionGates"):
             candidate = variant
             break
-        if not conditions.find(variant, "QuotaReserved"):
+        reserved = conditions.find(variant, "QuotaReserved")
+        is_unevaluated = reserved.get("reason") == "PendingEvaluation" and settings.has("UnevaluatedVariantsAreAwaited")
+        if not reserved or is_unevaluated:
             return None
     if candidate is None:
         return None

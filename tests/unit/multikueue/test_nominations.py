@@ -29,7 +29,7 @@ def test_rule_9_other_checks_come_first() -> None:
     assert (stage.nominated(), stage.copies()) == (["west"], ["west"])
 
 
-def test_rule_9_a_copy_has_what_its_original_has_but_for_the_label_of_its_job() -> None:
+def test_rule_9_a_copy_has_what_its_original_has_but_for_the_label_of_its_job_and_a_gate() -> None:
     stage = Stage("west")
     stage.job()
     labels = {"kueue.x-k8s.io/job-uid": "1", "team": "a"}
@@ -41,7 +41,7 @@ def test_rule_9_a_copy_has_what_its_original_has_but_for_the_label_of_its_job() 
     assert copy["metadata"]["labels"] == {"team": "a", **OUR_LABEL}
     assert copy["metadata"]["annotations"] == {"note": "n"}
     assert "ownerReferences" not in copy["metadata"]
-    assert copy["spec"] == original["spec"]
+    assert copy["spec"] == {**original["spec"], "preemptionGates": [{"name": "kueue.x-k8s.io/multikueue"}]}
 
 
 def test_rule_9_a_workload_of_somebody_else_is_never_touched() -> None:
