@@ -9,7 +9,7 @@ from kueuecore._json import list_at, text_at
 from kueuecore.answers.explanation import Explanation, Fate, explain
 from kueuecore.answers.obstacles import obstacles, why_so
 from kueuecore.engine import Engine
-from kueuecore.findings.topology_sentences import AskedTopology, reasons_of, why_not_placed
+from kueuecore.findings.topology_sentences import NODE_GATE, AskedTopology, reasons_of, why_not_placed
 from kueuecore.states import Stage
 
 __all__ = ["what_binds"]
@@ -64,9 +64,11 @@ def _places(engine: Engine, found: Explanation) -> Iterator[str]:
         return
     workload = engine.object("Workload", found.workload.name, namespace=found.workload.namespace)
     message = found.now.message or found.workload.message
+    looks_at_nodes = engine.configuration.is_enabled(NODE_GATE)
     for pod_set in list_at(workload, "spec", "podSets"):
         asked = AskedTopology.of(pod_set)
-        why = why_not_placed(reasons_of(message, asked.pod_set), asked, levels=levels)
+        reasons = reasons_of(message, asked.pod_set)
+        why = why_not_placed(reasons, asked, levels=levels, looks_at_nodes=looks_at_nodes)
         if why:
             used = [topologies[it] for it in _flavors(engine, found) if it in topologies]
             named = [it for it in dict.fromkeys(used) if f'"{it}"' in message] or list(dict.fromkeys(used))

@@ -16,7 +16,7 @@ from kueuecore.cli.sentences import why_preempted
 from kueuecore.decisions import Preemption, Undecided
 from kueuecore.engine import Engine
 from kueuecore.findings.topology_objects import TopologyObjects
-from kueuecore.findings.topology_sentences import NO_PLACE_EVER, AskedTopology, reasons_of, why_not_placed
+from kueuecore.findings.topology_sentences import NO_PLACE_EVER, NODE_GATE, AskedTopology, reasons_of, why_not_placed
 from kueuecore.states import ClusterQueueState, QuotaRow, Stage, WorkloadState
 from kueuecore.steady_state import Settled
 from kueuecore.topology import DomainCapacity, Placement
@@ -237,9 +237,11 @@ class RunOutcome:
         levels = self.topology_objects.levels
         # Kueue has also tried to place it in an empty cluster (rules/08 §11.5).
         never = _NEVER if state.reason == NO_PLACE_EVER else ""
+        looks_at_nodes = self.engine.configuration.is_enabled(NODE_GATE)
         found = []
         for asked in map(AskedTopology.of, list_at(plain, "spec", "podSets")):
-            why = why_not_placed(reasons_of(state.message, asked.pod_set), asked, levels=levels)
+            reasons = reasons_of(state.message, asked.pod_set)
+            why = why_not_placed(reasons, asked, levels=levels, looks_at_nodes=looks_at_nodes)
             if why:
                 found.append(NotPlaced(asked, why + never))
         # Without a place in an empty cluster there is this reason, or none (rules/08 §11.5).

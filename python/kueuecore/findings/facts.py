@@ -15,6 +15,7 @@ from kueuecore.findings.labels import selects
 from kueuecore.findings.manifest_fields import work_of
 from kueuecore.findings.quota_tree import QuotaTree
 from kueuecore.findings.topology_objects import KUEUE_GROUP, TopologyObjects
+from kueuecore.findings.topology_sentences import NODE_GATE
 from kueuecore.manifests import Manifest
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.steady_state import Settled, settle
@@ -139,6 +140,11 @@ class Facts:
     def topology_objects(self) -> TopologyObjects:
         """The objects that topology-aware scheduling reads."""
         return TopologyObjects.of(self.world)
+
+    @property
+    def looks_at_nodes(self) -> bool:
+        """Whether pods have to fit on single nodes, wherever the levels of a Topology end (rules/08 §1.3)."""
+        return self.engine.configuration.is_enabled(NODE_GATE)
 
     def written(self, manifest: Manifest) -> Manifest:
         """The object that the user wrote and can annotate: the job of a Workload that was made from one."""

@@ -94,6 +94,8 @@ def taints_of_no_node(facts: Facts) -> Iterator[Hit]:
 def untolerated_taints(facts: Facts) -> Iterator[Hit]:
     """Kueue then admits workloads whose pods stay pending."""
     for flavor in _flavors_on_nodes(facts):
+        if facts.looks_at_nodes and text_at(flavor.object, *TOPOLOGY_NAME):
+            continue
         nodes = nodes_with(texts_at(flavor.object, "spec", "nodeLabels"), facts.nodes)
         known = {_key(it) for it in list_at(flavor.object, "spec", "nodeTaints")}
         tolerations = list_at(flavor.object, "spec", "tolerations")
@@ -113,7 +115,8 @@ def untolerated_taints(facts: Facts) -> Iterator[Hit]:
 def _flavors_on_nodes(facts: Facts) -> Iterator[Manifest]:
     """The flavors for which Kueue does not look at the taints of Nodes, if Nodes are given.
 
-    It does where a topology ends in single nodes (rules/08 §4).
+    It does where a topology ends in single nodes; since 0.20.0 wherever there is one, of which `untolerated_taints`
+    takes care (rules/08 §4).
     """
     if facts.nodes:
         for name, flavor in facts.flavors.items():

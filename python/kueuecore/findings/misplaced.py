@@ -17,7 +17,10 @@ __all__ = ["misplaced_pods"]
 
 @rule("KC507", "misplaced-pods", Severity.WARNING, "pods placed where no Node has what their nodeSelector asks for")
 def misplaced_pods(facts: Facts) -> Iterator[Hit]:
-    """Kueue does not look at the selector of a leader, nor where a topology ends above single nodes."""
+    """Before 0.20.0, Kueue does not look at the selector of a leader, nor where a topology ends above single nodes.
+
+    What it placed then stays there, and labels of nodes change.
+    """
     for placement in facts.settled_engine.placements() if facts.nodes else ():
         manifest = facts.workloads.get((placement.namespace or DEFAULT_NAMESPACE, placement.name))
         for index, pod_set in enumerate(list_at(manifest.object, "spec", "podSets") if manifest else ()):
@@ -42,9 +45,11 @@ def _in(facts: Facts, manifest: Manifest, index: int, pod_set: JsonValue, placem
         yield hit(
             manifest,
             f"pod set {placement.pod_set} selects {pairs(selector)}, but is placed on {names_of(wrong)}, where no Node "
-            f"has that: {_why(pod_set)}",
+            f"has that: {_why(facts, pod_set)}",
             field=f"spec.podSets[{index}].template.spec.nodeSelector",
-            remedy=_remedy(pod_set) if elsewhere else f"label a Node with {pairs(selector)}, or correct the selector",
+            remedy=_remedy(facts, pod_set)
+            if elsewhere
+            else f"label a Node with {pairs(selector)}, or correct the selector",
         )
 
 
@@ -57,13 +62,23 @@ def _is_grouped(pod_set: JsonValue) -> bool:
     return bool(text_at(request, "podSetGroupName"))
 
 
-def _why(pod_set: JsonValue) -> str:
+def _looks_at_selectors(facts: Facts, pod_set: JsonValue) -> bool:
+    """Whether Kueue would place these pods by their own selector now."""
+    is_by_leader = facts.engine.configuration.is_enabled("TASLeaderPodSetFeasibility")
+    return facts.looks_at_nodes and (is_by_leader or not _is_grouped(pod_set))
+
+
+def _why(facts: Facts, pod_set: JsonValue) -> str:
+    if _looks_at_selectors(facts, pod_set):
+        return "Kueue placed it there while it did not look at selectors, or before labels changed"
     if _is_grouped(pod_set):
         return "Kueue places its group by the selector of the workers alone"
     return "Kueue does not look at selectors where a topology ends above single nodes"
 
 
-def _remedy(pod_set: JsonValue) -> str:
+def _remedy(facts: Facts, pod_set: JsonValue) -> str:
+    if _looks_at_selectors(facts, pod_set):
+        return "have the Workload placed again: set its spec.active to false, and back once it is evicted"
     if _is_grouped(pod_set):
         return "give the workers the same selector, or take the pod set out of the group"
     return "end the topology with kubernetes.io/hostname, or use a flavor with these labels"

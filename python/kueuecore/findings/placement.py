@@ -38,7 +38,8 @@ def domains_too_small(facts: Facts) -> Iterator[Hit]:
         message = _message_ever(facts, manifest, state)
         for index, asked in enumerate(topologies_asked(manifest)):
             reasons = reasons_of(message, asked.pod_set)
-            why = why_not_placed(reasons, asked, levels=facts.topology_objects.levels)
+            levels = facts.topology_objects.levels
+            why = why_not_placed(reasons, asked, levels=levels, looks_at_nodes=facts.looks_at_nodes)
             if why and (not flavors or known.issuperset(asked.levels)):
                 yield _hit(facts, manifest, index, asked, reasons, why, flavors)
 

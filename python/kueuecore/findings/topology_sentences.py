@@ -9,13 +9,25 @@ from dataclasses import dataclass
 from kueuecore._json import JsonValue, int_at, list_at, text_at
 from kueuecore._text import counted
 
-__all__ = ["HOSTNAME", "NO_PLACE_EVER", "PODS", "AskedTopology", "excluded_by", "reasons_of", "why_not_placed"]
+__all__ = [
+    "HOSTNAME",
+    "NODE_GATE",
+    "NO_PLACE_EVER",
+    "PODS",
+    "AskedTopology",
+    "excluded_by",
+    "reasons_of",
+    "why_not_placed",
+]
 
 NO_PLACE_EVER = "TopologyPlacementFailed"
 """Kueue's reason if the pods do not fit even without other workloads (rules/08 §11.5)."""
 
 HOSTNAME = "kubernetes.io/hostname"
 """The level of single nodes."""
+
+NODE_GATE = "TASNodeFeasibilityForAllLevels"
+"""The gate with which nodes are one more level below those of every Topology (rules/08 §1.3)."""
 
 PODS = "pods"
 """The resource of which each pod takes one: how many pods a node may hold."""
@@ -94,23 +106,26 @@ class AskedTopology:
         return ", ".join(filter(None, (asked, *slices))) or "-"
 
 
-def why_not_placed(message: str, asked: AskedTopology, *, levels: Mapping[str, Sequence[str]]) -> str:
+def why_not_placed(
+    message: str, asked: AskedTopology, *, levels: Mapping[str, Sequence[str]], looks_at_nodes: bool = False
+) -> str:
     """Explain Kueue's message about pods that could not be placed.
 
     Args:
         message: Kueue's message about the workload, or the part about one pod set.
         asked: What the pod set asks for.
         levels: The levels of each Topology by its name, and by the name of each flavor with it.
+        looks_at_nodes: Whether `NODE_GATE` is on.
 
     Returns:
         A sentence without a full stop; empty if the message is not about topology.
     """
     if found := _FITS.search(message):
-        return _too_little(found, asked, levels) + _excluded(found, asked, levels)
+        return _too_little(found, asked, levels) + _excluded(found, asked, levels, looks_at_nodes)
     if found := _LAYERS.search(message):
         layers = _LAYER.findall(found["layers"])
         each = ", ".join(f"{fit} of {need} slices on level {level}" for fit, need, level in layers)
-        return f"the domain with the most room has room for {each}" + _excluded(found, asked, levels)
+        return f"the domain with the most room has room for {each}" + _excluded(found, asked, levels, looks_at_nodes)
     if found := _NO_DOMAINS.search(message):
         return "no ready and schedulable node has the flavor's nodeLabels and a label for every level"
     if found := _LEVEL.search(message):
@@ -151,10 +166,12 @@ def _too_little(found: re.Match[str], asked: AskedTopology, levels: Mapping[str,
     return f"{together} room for {fit or 'none'} of {what}"
 
 
-def _excluded(found: re.Match[str], asked: AskedTopology, levels: Mapping[str, Sequence[str]]) -> str:
+def _excluded(
+    found: re.Match[str], asked: AskedTopology, levels: Mapping[str, Sequence[str]], looks_at_nodes: bool
+) -> str:
     if not found["excluded"]:
         return ""
-    noun = "node" if _lowest(found, levels) == HOSTNAME else "domain"
+    noun = "node" if looks_at_nodes or _lowest(found, levels) == HOSTNAME else "domain"
     parts = []
     for form in re.findall(_FORM, found["excluded"]):
         kind, _, n = form.rpartition(": ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kueuecore import parse_manifests
+from kueuecore import Configuration, parse_manifests
 from kueuecore.findings import Finding, check
 from tests.quota_manifests import flavor, local_queue, node, queue, workload
 
@@ -92,11 +92,25 @@ def test_pods_without_a_topology_in_flavors_that_have_none_are_said_to_wait() ->
     assert finding.problem.remedy == "ask for no topology, or use another queue"
 
 
+TAINTED_RACK = (world(taints=TAINT) + node("n2", LABELS.replace("n1", "n2"), TAINT)).replace(
+    ", {nodeLabel: kubernetes.io/hostname}", ""
+) + workload("w", "a", 1, request="{unconstrained: true}")
+
+
 def test_taints_are_a_matter_of_the_flavor_where_kueue_looks_at_racks_only() -> None:
-    racks = world(taints=TAINT).replace(", {nodeLabel: kubernetes.io/hostname}", "")
-    (finding,) = found(racks + workload("w", "a", 1, request="{unconstrained: true}"))
+    """As it does before 0.20.0."""
+    (finding,) = check(parse_manifests(TAINTED_RACK), configuration=Configuration(release="0.19"))
     assert (finding.code, finding.problem.field) == ("KC105", "spec")
     assert "reserved=physics:NoSchedule" in finding.problem.message
+
+
+def test_taints_are_a_matter_of_the_pods_where_kueue_looks_at_the_nodes_of_racks() -> None:
+    (finding,) = found(TAINTED_RACK)
+    assert (finding.code, str(finding.object)) == ("KC506", 'Workload "team/w"')
+    assert finding.problem.message == (
+        "all domains together have room for none of 1 pod, even if nothing else runs; of 2 nodes 2 have the taint "
+        "reserved=physics:NoSchedule, which the pods do not tolerate"
+    )
 
 
 @pytest.mark.parametrize("spec", ["", "queueingStrategy: StrictFIFO"])

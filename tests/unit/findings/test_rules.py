@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from kueuecore import parse_manifests
+from kueuecore import Configuration, parse_manifests
 from kueuecore.findings import RULES, check
 from tests.quota_manifests import cohort, flavor, local_queue, namespace, node, queue, workload
 
@@ -25,7 +25,25 @@ HALL = IN_HALL + TOPOLOGY + queue("a") + local_queue("a") + node("n1", RACK)
 TAINT, OTHER_TAINT = "[{key: gpu, effect: NoSchedule}]", "[{key: spot, effect: NoSchedule}]"
 ON_NODES = "{nodeLabels: {pool: p}}"
 BOTH = queue("b", cohort="all") + local_queue("b")
-
+MISPLACED = workload("w", "a", 1, request="{required: rack}").replace("{spec: {", "{spec: {nodeSelector: {disk: x}, ")
+PLACED_EARLIER = """status:
+  conditions:
+  - type: QuotaReserved
+    status: "True"
+    reason: QuotaReserved
+    message: ""
+    lastTransitionTime: "2026-01-01T00:00:00Z"
+  admission:
+    clusterQueue: a
+    podSetAssignments:
+    - name: main
+      count: 1
+      flavors: {cpu: default}
+      resourceUsage: {cpu: 1}
+      topologyAssignment:
+        levels: [rack]
+        slices: [{domainCount: 1, podCounts: {universal: 1}, valuesPerLevel: [{universal: r1}]}]
+"""
 
 CHECKED = flavor() + queue("a", spec="admissionChecksStrategy: {admissionChecks: [{name: budget}]}")
 CHECK = """---
@@ -144,7 +162,7 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         + cohort("all").replace("kueue.x-k8s", "kueue.sigs")
         + local_queue("b", "a").replace("kueue.x-k8s", "kueue.k8s"),
         [('Cohort "all"', "apiVersion"), ('LocalQueue "team/b"', "apiVersion")],
-        ONE + cohort("all").replace("v1beta2", "v1beta1") + cohort("x").replace("kueue.x-k8s.io", "example.com"),
+        ONE + cohort("all") + cohort("x").replace("kueue.x-k8s.io", "example.com"),
     ),
     "unknown-label": (
         ONE
@@ -184,12 +202,9 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         TRAINING.replace("FLAVOR", "{tolerations: [{key: spot, operator: Exists}]}"),
     ),
     "misplaced-pods": (
-        HALL
-        + workload("w", "a", 1, request="{required: rack}").replace("{spec: {", "{spec: {nodeSelector: {disk: x}, "),
+        HALL + MISPLACED + PLACED_EARLIER,
         [('Workload "team/w"', "spec.podSets[0].template.spec.nodeSelector")],
-        HALL
-        + node("n2", "{pool: p, rack: r1, disk: x}")
-        + workload("w", "a", 1, request="{required: rack}").replace("{spec: {", "{spec: {nodeSelector: {disk: x}, "),
+        HALL + node("n2", "{pool: p, rack: r1, disk: x}") + MISPLACED + PLACED_EARLIER,
     ),
     "counted-less": (
         ONE + PRIORITY + LIMIT_RANGE + JOB.replace("requests: {cpu: 1}", "limits: {cpu: 3}"),
@@ -429,9 +444,11 @@ OF_SETTINGS = {
 }
 
 
-def found(text: str, rule: str) -> list[tuple[str, str]]:
+def found(text: str, rule: str, *, release: str = "") -> list[tuple[str, str]]:
     """Objects and fields of what a rule finds."""
-    return [(str(it.object), it.problem.field) for it in check(parse_manifests(text), select=[rule])]
+    configuration = Configuration(release=release) if release else None
+    findings = check(parse_manifests(text), configuration=configuration, select=[rule])
+    return [(str(it.object), it.problem.field) for it in findings]
 
 
 @pytest.mark.parametrize("rule", CASES)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from kueuecore import Configuration, parse_manifests
+import pytest
+
+from kueuecore import Configuration, ManifestError, parse_manifests
 from kueuecore.configuration import feature_gates
 from kueuecore.findings import Severity, check
-from tests.quota_manifests import flavor, local_queue, queue, workload
-from tests.unit.findings.test_rules import BOTH, CPU, HALL, ONE, found, pair
+from tests.quota_manifests import cohort, flavor, local_queue, node, queue, workload
+from tests.unit.findings.test_rules import BOTH, CPU, HALL, MISPLACED, ONE, PLACED_EARLIER, found, pair
 
 
 def test_a_local_queue_may_be_elsewhere_if_none_is_given() -> None:
@@ -39,7 +41,32 @@ def test_the_rarer_of_two_units_is_reported() -> None:
 
 def test_findings_in_v1beta1_name_the_field_cohort() -> None:
     text = (ONE + BOTH).replace("v1beta2", "v1beta1").replace("cohortName", "cohort")
-    assert found(text, "lonely-member") == [('ClusterQueue "b"', "spec.cohort")]
+    assert found(text, "lonely-member", release="0.19") == [('ClusterQueue "b"', "spec.cohort")]
+
+
+def test_a_version_that_the_release_serves_is_read() -> None:
+    text = ONE + cohort("all").replace("v1beta2", "v1beta1")
+    assert found(text, "unread-version", release="0.19") == []
+    with pytest.raises(ManifestError, match="convert it: kueuecore convert"):
+        found(text, "unread-version")
+
+
+def test_misplaced_pods_say_why_kueue_placed_them_there() -> None:
+    """Before 0.20.0, Kueue looks at racks alone; from then on it only finds what was placed earlier."""
+
+    def messages(text: str, release: str) -> list[tuple[str, str]]:
+        configuration = Configuration(release=release)
+        findings = check(parse_manifests(text), configuration=configuration, select=["misplaced-pods"])
+        return [(it.problem.message.partition(": ")[2], it.problem.remedy) for it in findings]
+
+    elsewhere = HALL + node("n2", "{pool: q, disk: x}")
+    remedy = "end the topology with kubernetes.io/hostname, or use a flavor with these labels"
+    why = "Kueue does not look at selectors where a topology ends above single nodes"
+    assert messages(elsewhere + MISPLACED, "0.19") == [(why, remedy)]
+    assert messages(elsewhere + MISPLACED, "0.20.0") == []
+    why = "Kueue placed it there while it did not look at selectors, or before labels changed"
+    remedy = "have the Workload placed again: set its spec.active to false, and back once it is evicted"
+    assert messages(elsewhere + MISPLACED + PLACED_EARLIER, "0.20.0") == [(why, remedy)]
 
 
 def test_limits_without_a_cohort_are_found_in_a_dump() -> None:
