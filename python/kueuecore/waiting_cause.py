@@ -1,4 +1,4 @@
-"""Says why a workload waits where Kueue leaves its status empty (rules/03 §5, rules/08 §11.5)."""
+"""Says why a workload waits where Kueue leaves its status empty (rules/03 §7.1, rules/08 §11.5)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def uncovered_in(message: str) -> tuple[str, ...]:
 def message_or_cause(engine: Engine, state: WorkloadState, *, now: TimeLike | None = None) -> str:
     """Return Kueue's message about a workload; in brackets the cause if it waits and there is no message.
 
-    Kueue sets no condition if the reason is empty, as it is when a resource that no flavor covers comes after one that
+    Kueue sets no condition if the reason is empty, as it is when one pod set has no place even on empty nodes, and the
+    message is about another. Before 0.20.0, it is also empty when a resource that no flavor covers comes after one that
     fits.
 
     Args:

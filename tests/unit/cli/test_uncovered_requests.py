@@ -18,11 +18,12 @@ class Said(Protocol):
     def __call__(self, *arguments: str, text: str) -> str: ...
 
 
-# Memory comes first in Kueue's canonical order, and fits: then Kueue gives no message.
+# Memory comes first in Kueue's canonical order, and fits: before 0.20.0, Kueue's status then says nothing.
 QUIET = QUEUES.replace("coveredResources: [cpu]", "coveredResources: [memory, acme.io/npu]").replace(
     "{name: cpu, nominalQuota: 2}", "{name: memory, nominalQuota: 4Gi}, {name: acme.io/npu, nominalQuota: 1}"
 )
 MISNAMED = JOB.replace("{cpu: 1}", "{memory: 1Gi, acme.io/nup: 1}") % ("one", 1)
+CAUSE = "couldn't assign flavors to pod set main: resource acme.io/nup unavailable in ClusterQueue"
 MEANT = "no ClusterQueue covers acme.io/nup; did you mean acme.io/npu?"
 SIZES = """---
 apiVersion: v1
@@ -45,11 +46,20 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return run
 
 
-@pytest.mark.parametrize("form", ["table", "wide", "json"])
+@pytest.mark.parametrize("form", ["table", "wide"])
 def test_a_run_names_the_resource_that_is_meant(form: str, said: Said) -> None:
-    out = said("run", "in.yaml", "-o", form, text=QUIET + MISNAMED)
-    cause = "couldn't assign flavors to pod set main: resource acme.io/nup unavailable in ClusterQueue"
-    assert f"({cause}; {MEANT})" in out
+    assert f" {CAUSE} ({MEANT})" in said("run", "in.yaml", "-o", form, text=QUIET + MISNAMED)
+
+
+def test_json_has_kueues_message_as_it_is(said: Said) -> None:
+    (workload,) = json.loads(said("run", "in.yaml", "-o", "json", text=QUIET + MISNAMED))["workloads"]
+    assert (workload["reason"], workload["message"]) == ("NoMatchingFlavor", CAUSE)
+
+
+@pytest.mark.parametrize("form", ["table", "wide", "json"])
+def test_where_kueue_says_nothing_every_form_names_it_beside_the_cause(form: str, said: Said) -> None:
+    out = said("run", "in.yaml", "-o", form, "--kueue", "0.20.0-devel", text=QUIET + MISNAMED)
+    assert f"({CAUSE}; {MEANT})" in out
 
 
 def test_a_run_adds_the_origin_to_kueues_message_for_people_only(said: Said) -> None:
