@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from kueuecore import Configuration
 from kueuecore._json import text_at
 from kueuecore._patches import patched
 from kueuecore.api_server import RefusedError
+from kueuecore.releases import DEFAULT_RELEASE
 from kueuecore.testing.crd_schema import CrdSchema
 from kueuecore.testing.crds import KINDS, crd
 from kueuecore.webhooks import admit
@@ -373,11 +375,13 @@ def by_definition(new: Plain, old: Plain | None = None) -> set[tuple[str, str]]:
     return set()
 
 
-def by_engine(new: Plain, old: Plain | None = None) -> set[tuple[str, str]]:
+def by_engine(new: Plain, old: Plain | None = None, *, release: str = DEFAULT_RELEASE) -> set[tuple[str, str]]:
     """The same by the closures of the engine; what a webhook refuses is right for the schema."""
     try:
-        admit(new, old=old)
+        admit(new, old=old, configuration=Configuration(release=release))
     except RefusedError as refused:
+        if refused.code == 404:  # the release does not serve it
+            raise
         return _causes(refused) if refused.code == 422 else set()
     return set()
 

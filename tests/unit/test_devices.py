@@ -50,7 +50,7 @@ def test_a_workload_waits_for_its_template() -> None:
         "spec.podSets[0].template.spec.resourceClaims[0]: Internal error: failed to get claim spec for "
         'ResourceClaimTemplate two in podset main: ResourceClaimTemplate.resource.k8s.io "two" not found'
     )
-    assert condition(engine, "w", "QuotaReserved") == ("False", "Misconfigured", message)
+    assert condition(engine, "w", "QuotaReserved") == ("False", "DRAResourcesUnresolved", message)
     assert engine.what_if(_claimant("other", "two"), now=at(1)).message == message
     engine.apply([_template("two", count=2)], now=at(2))
     engine.reconcile(now=at(2))

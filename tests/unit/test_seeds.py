@@ -376,8 +376,15 @@ def test_when_can_preempt(policy: FlavorFungibilityPolicy, expected: str | None)
 
 
 def test_the_old_names_are_read() -> None:
-    """Row E1 of rules/00: An article of 2024 writes Borrow and Preempt; the words of today are MayStopSearch."""
-    engine = world(queue("lender", {"on-demand": "1", "spot": "0"}, cohort="c"), queue("q", {})[1])
+    """Row E1 of rules/00: An article of 2024 writes Borrow and Preempt; the words of today are MayStopSearch.
+
+    These are of v1beta1, which Kueue 0.19 is the last to serve.
+    """
+    engine = world(
+        queue("lender", {"on-demand": "1", "spot": "0"}, cohort="c"),
+        queue("q", {})[1],
+        configuration=Configuration(release="0.19"),
+    )
     engine.apply(
         """
         apiVersion: kueue.x-k8s.io/v1beta1

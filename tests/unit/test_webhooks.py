@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kueuecore import Configuration, Engine, parse_manifests
+from kueuecore._json import text_at
 from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.webhooks import Stored, admit
 from tests.jobs import ALL_KINDS, job
@@ -122,13 +123,18 @@ def test_a_webhook_refuses_with_one_message() -> None:
 
 
 def test_an_older_version_is_stored_as_the_newest_with_a_warning() -> None:
-    old = own("ClusterQueue", {"cohort": "all", "typo": 1}, version="v1beta1")
-    assert (stored(old)["apiVersion"], stored(old)["spec"]["cohortName"]) == (V1BETA2, "all")
-    assert admit(old).warnings == ("This version is deprecated. Use v1beta2 instead.", 'unknown field "spec.typo"')
-    assert not admit(own("MultiKueueConfig", {"clusters": ["a"]}, version="v1beta1")).warnings
+    # Kueue 0.20.0 does not serve it.
+    of_0_19 = Configuration(release="0.19")
+    old = admit(own("ClusterQueue", {"cohort": "all", "typo": 1}, version="v1beta1"), configuration=of_0_19)
+    assert (old.object["apiVersion"], text_at(old.object, "spec", "cohortName")) == (V1BETA2, "all")
+    assert old.warnings == ("This version is deprecated. Use v1beta2 instead.", 'unknown field "spec.typo"')
+    config = own("MultiKueueConfig", {"clusters": ["a"]}, version="v1beta1")
+    assert not admit(config, configuration=of_0_19).warnings
 
 
-@pytest.mark.parametrize(("kind", "version"), [("ClusterQueues", "v1beta2"), ("Cohort", "v1alpha1")])
+@pytest.mark.parametrize(
+    ("kind", "version"), [("ClusterQueues", "v1beta2"), ("Cohort", "v1alpha1"), ("Cohort", "v1beta1")]
+)
 def test_an_unserved_version_is_not_found(kind: str, version: str) -> None:
     error = refused(own(kind, {}, version=version))
     assert (error.code, error.reason) == (404, "NotFound")

@@ -103,6 +103,7 @@ def test_kueue_0_20_does_not_serve_the_old_version(tmp_path: Path, capsys: pytes
     with pytest.raises(RefusedError) as refused:
         admit(old, configuration=now)
     assert refused.value.code == 404
-    assert admit(old).object["apiVersion"] == "kueue.x-k8s.io/v1beta2"
+    stored = admit(old, configuration=Configuration(release="0.19"))
+    assert stored.object["apiVersion"] == "kueue.x-k8s.io/v1beta2"
     # What an upgraded server has stored is read.
     Engine(now).apply([old], now=0, trusted=True)

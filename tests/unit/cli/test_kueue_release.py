@@ -14,7 +14,8 @@ from kueuecore.cli import ExitCode
 from kueuecore.releases import DEFAULT_RELEASE, Release
 from tests.command import JOB, QUEUES, Ran
 
-NEWEST = Release.named(DEFAULT_RELEASE)
+# The only release that is a commit without a tag.
+DEVELOPMENT = Release.named("0.20.0-devel")
 # Kueue 0.19 removed it.
 GATE = ("--feature-gates", "LendingLimit=true")
 OBJECTS = QUEUES + JOB % ("small", 1)
@@ -38,7 +39,7 @@ def release_in(ran: Ran) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("name", "version"), [("0.17", "v0.17.8"), ("v0.16.3", "v0.16.3"), (NEWEST.commit[:12], "v0.20.0-devel")]
+    ("name", "version"), [("0.17", "v0.17.8"), ("v0.16.3", "v0.16.3"), (DEVELOPMENT.commit[:12], "v0.20.0-devel")]
 )
 def test_the_option_names_the_release(name: str, version: str, command: Callable[..., Ran]) -> None:
     ran = command("in.yaml", "-o", "json", "--kueue", name, text=OBJECTS)
@@ -46,10 +47,14 @@ def test_the_option_names_the_release(name: str, version: str, command: Callable
     assert "decides as" not in ran.err
 
 
-def test_without_it_the_default_decides_and_has_its_commit(command: Callable[..., Ran]) -> None:
-    ran = command("in.yaml", "-o", "json", text=OBJECTS)
-    assert release_in(ran) == {"version": f"v{DEFAULT_RELEASE}", "commit": NEWEST.commit}
-    assert release_in(command("in.yaml", "-o", "json", "--kueue", "0.18.2", text=OBJECTS)) == {"version": "v0.18.2"}
+def test_without_it_the_default_decides_and_only_what_has_no_tag_has_its_commit(command: Callable[..., Ran]) -> None:
+    def release(*option: str) -> Any:
+        return release_in(command("in.yaml", "-o", "json", *option, text=OBJECTS))
+
+    assert release() == {"version": f"v{DEFAULT_RELEASE}"}
+    assert release("--kueue", "0.18.2") == {"version": "v0.18.2"}
+    assert len(DEVELOPMENT.commit) == 40
+    assert release("--kueue", "0.20-dev") == {"version": "v0.20.0-devel", "commit": DEVELOPMENT.commit}
 
 
 def test_its_gates_count(command: Callable[..., Ran]) -> None:

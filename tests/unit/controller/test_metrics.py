@@ -395,7 +395,10 @@ def test_usage_for_admission_fair_sharing_is_weighted() -> None:
         ("featureGates: {MetricsForCohorts: false}", "cohort_info"),
         ("featureGates: {MetricsForCohorts: false}", "cluster_queue_info"),
         ("featureGates: {UnadmittedWorkloadsObservability: false}", "unadmitted_"),
-        ("featureGates: {SchedulingEquivalenceHashing: false}", "pending_scheduling_hashes"),
+        (
+            "featureGates: {SchedulingEquivalenceHashing: false, SchedulingEquivalenceHashingIgnorePodSetName: false}",
+            "pending_scheduling_hashes",
+        ),
         ("featureGates: {MetricForWorkloadCreationLatency: false}", "workload_creation_latency"),
         ("fairSharing: {preemptionStrategies: [LessThanInitialShare]}", "admission_fair_sharing"),
     ],

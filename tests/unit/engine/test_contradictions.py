@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.objects import Namespace
 from tests.builders import T0, at, cluster_queue, flavor, local_queue, settle, usage, workload, world
@@ -199,14 +200,26 @@ def test_cohorts_in_a_circle_admit_nothing_until_it_is_broken(order: tuple[str, 
         engine.apply(cohort(name, parents[name]), now=at(0))
         look(engine, at(0))
     engine.apply([workload("w")], now=at(1))
-    (pending,) = engine.cycle(at(1)).pending
-    assert (pending.reason, pending.message) == ("Suspended", "ClusterQueue cq is inactive")
+    assert engine.cycle(at(1)).pending == (), "no heads are taken from a queue that is not active"
+    engine.reconcile(now=at(1))
+    queue, waiting = engine.cluster_queue("cq"), engine.workload("w", namespace="ns")
+    circle = 'Can\'t admit new workloads: Cohort "a" has a cycle in hierarchy.'
+    assert (queue.is_active, queue.reason, queue.message) == (False, "CohortCycleDetected", circle)
+    assert (waiting.reason, waiting.message) == ("Suspended", "ClusterQueue cq is inactive")
     engine.apply(cohort(order[0], ""), now=at(2))
     assert settle(engine, at(3)) == ["w"]
     for name in order:
         engine.delete("Cohort", name, now=at(4))
         look(engine, at(4))
     assert usage(engine) == "1"
+
+
+def test_before_0_20_a_queue_below_a_circle_is_ready_and_its_head_waits() -> None:
+    engine = world(cluster_queue(cohort="a"), workload("w"), configuration=Configuration(release="0.20.0-devel"))
+    engine.apply([cohort("a", "b"), cohort("b", "a")], now=at(1))
+    (pending,) = engine.cycle(at(1)).pending
+    assert (pending.reason, pending.message) == ("Suspended", "ClusterQueue cq is inactive")
+    assert (engine.cluster_queue("cq").is_active, engine.cluster_queue("cq").reason) == (True, "Ready")
 
 
 def test_a_cohort_that_is_its_own_parent_is_a_circle() -> None:

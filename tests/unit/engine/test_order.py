@@ -131,7 +131,7 @@ def test_equal_workloads_are_parked_with_the_one_that_failed() -> None:
 def test_equal_workloads_are_each_tried_without_the_gate() -> None:
     off = Configuration.parse(
         "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,"
-        " featureGates: {SchedulingEquivalenceHashing: false}}"
+        " featureGates: {SchedulingEquivalenceHashing: false, SchedulingEquivalenceHashingIgnorePodSetName: false}}"
     )
     engine = world(*(workload(f"w{i}", 11, created=i) for i in range(3)), configuration=off)
     decision = engine.cycle(at(10))
