@@ -83,7 +83,7 @@ fuzz-topologies: $(STAMPS)/extension $(STAMPS)/proof ## fuzz with worlds of node
 RELEASE ?= 0.19
 .PHONY: oracle
 oracle: ## build the player of a released Kueue, RELEASE=0.19 or 0.17; needs Go, and minutes the first time
-	go build -C tests/oracle/$(RELEASE) -o $(abspath .cache/oracle/kueue-$(RELEASE)) .
+	go build -C tests/oracle/$(RELEASE) -ldflags="-s -w" -o $(abspath .cache/oracle/kueue-$(RELEASE)) .
 
 .PHONY: fuzz-kueue
 fuzz-kueue: $(STAMPS)/extension $(STAMPS)/proof ## fuzz against a released Kueue, RELEASE=0.19 or 0.17 for SECONDS=60; needs `make oracle RELEASE=...`
