@@ -194,8 +194,10 @@ class _Syncing:
         """Return whether its pod sets request the topology that the job does (rules/10 §3.4)."""
         if self._integration is POD_GROUP or not self._configuration.has("PrebuiltTopologyIsCompared"):
             return True
-        # The start of a job annotates its templates with a topology that the Workload does not ask for.
-        if not self._configuration.enabled("TopologyAwareScheduling") or not self._is_suspended():
+        # The start of a job annotates its templates with a topology that the Workload does not ask for. A pod that has
+        # started still counts as suspended while it waits for its node.
+        has_started = not self._is_suspended() or has_condition(workload, "Admitted")
+        if has_started or not self._configuration.enabled("TopologyAwareScheduling"):
             return True
         wanted = [
             it.to_manifest(self._configuration) for it in self._integration.pod_sets(self._job, self._surroundings)

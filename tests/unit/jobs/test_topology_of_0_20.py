@@ -123,6 +123,20 @@ def test_where_the_indexes_of_pods_start_does_not_change() -> None:
         assert len(update_problems(mpi_job("1"), mpi_job("2"), configuration=using)) == n
 
 
+def test_what_the_start_of_a_job_adds_is_not_compared() -> None:
+    waiting = annotated()
+    waiting["spec"]["suspend"] = True
+    (step,) = sync_workloads(waiting, (), now=0, configuration=configuration()).steps
+    admitted = {"conditions": [{"type": "Admitted", "status": "True", "reason": "Admitted"}]}
+    started = annotated(unconstrained_topology="true")
+    started["metadata"]["annotations"]["kueue.x-k8s.io/prebuilt-workload-name"] = "w"
+    for is_suspended, status, ends in ((False, {}, False), (True, admitted, False), (True, {}, True)):
+        started["spec"]["suspend"] = is_suspended
+        stored: Json = {**step.workload, "metadata": {"name": "w", "namespace": "n"}, "status": status}
+        steps = sync_workloads(started, (stored,), now=0, configuration=configuration()).steps
+        assert ("OutOfSync" in {it.reason for it in steps}) == ends
+
+
 def test_a_prebuilt_workload_asks_for_the_topology_of_its_job() -> None:
     made = annotated(required_topology="rack")
     made["spec"]["suspend"] = True
