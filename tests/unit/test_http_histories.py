@@ -110,7 +110,7 @@ def test_a_watch_that_goes_on_after_410_without_a_list_is_noticed(monkeypatch: p
 
 def test_a_leader_that_does_not_look_at_the_workloads_first_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HttpReplica, "lead", lambda self: None)
-    assert is_noticed(first=29)
+    assert is_noticed(first=132)
 
 
 def test_who_takes_a_missing_kind_for_a_missing_object_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
