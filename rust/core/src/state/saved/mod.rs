@@ -118,9 +118,8 @@ impl State {
     /// # Errors
     /// [`Damage`]: the bytes are not a saved state.
     pub(crate) fn restore(from: &mut Reader<'_>) -> Result<Self, Damage> {
-        let mut state = Self::default();
-        state.names = from.names.clone();
-        state.config = Config::read_from(from)?;
+        let names = from.names.clone();
+        let mut state = Self { names, config: Config::read_from(from)?, ..Self::default() };
         // Whether two specs are one shape depends on it.
         state.workloads.follow(&state.config);
         restore_parts(&mut state.workloads, from)?;
