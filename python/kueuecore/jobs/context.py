@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Protocol, Self, runtime_checkable
 
 from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
+from kueuecore.jobs.switches import CHANGES, GATES, absent_by_default, gates_by_default
 from kueuecore.jobs.workload_names import NO_UID
 from kueuecore.objects.selectors import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
-from kueuecore.releases import DEFAULT_RELEASE, Release
+from kueuecore.releases import Release
 from kueuecore.times import duration_ns
 
 __all__ = ["INSTALLED_FRAMEWORKS", "JobsConfiguration", "Surroundings", "installed_frameworks"]
@@ -64,103 +64,8 @@ def installed_frameworks(release: Release) -> tuple[str, ...]:
     return (*(it for it in INSTALLED_FRAMEWORKS if has_services or it not in _SINCE_0_17), *added)
 
 
-# The feature gates that are read here (rules/11 §4.1).
-_GATES = frozenset(
-    {
-        "AdmissionGatedBy",
-        "AssignQueueLabelsForPods",
-        "DeploymentJobUIDLabel",
-        "ElasticJobsViaWorkloadSlices",
-        "FinalizeTerminatingPodGroups",
-        "FinishOrphanedWorkloads",
-        "LWSImmutableGroupSize",
-        "MultiKueue",
-        "MultiKueueRayInTreeAutoscaling",
-        "PartialAdmission",
-        "PodGroupSchedulingShapeOrdering",
-        "PodIntegrationCountSucceededPodsAsReady",
-        "PodIntegrationValidateGroupOwner",
-        "RayServiceValidateUpgradeStrategy",
-        "ReclaimablePods",
-        "ShortWorkloadNames",
-        "SkipAncestorCheckForDeletedWorkloads",
-        "SparkApplicationIntegration",
-        "TASGroupedPodSetSlicing",
-        "TASMultiLayerTopology",
-        "TASPartialSlices",
-        "TASRejectFalseUnconstrainedTopology",
-        "TopologyAwareScheduling",
-        "UnadmittedWorkloadsObservability",
-        "ValidateRayAndSparkJobUpdates",
-        "WaitForPodsReadyMaxNotReady",
-        "WorkloadIdentifierAnnotations",
-        "WorkloadLevelWaitForPodsReady",
-        "WorkloadPriorityClassDefaulting",
-    }
-)
-
-# The changes of Kueue without a gate that are read here (rules/11 §4).
-_CHANGES = frozenset(
-    {
-        "ActiveSliceReleasesPods",
-        "AncestorUidsChecked",
-        "CompletedIndexesReclaimed",
-        "DefaultPriorityClassNeedsManagedNamespace",
-        "DefaultQueueNeedsManagedNamespace",
-        "ElasticAnnotationNeedsSupport",
-        "EndedServingPodsAreLetGo",
-        "EvictedSlicesWaitForTheirPods",
-        "FailedIndexesReclaimed",
-        "FailedSubmissionsMayBeRetried",
-        "FastAdmissionNeedsTrue",
-        "GroupsWithoutPodsEndEvictions",
-        "JobReclaimsFromItsPodSet",
-        "JobTextsAreCorrected",
-        "LwsPodsGetQueueName",
-        "LwsQueueMayChange",
-        "LwsSurgeMayBePercentage",
-        "NoUngateOntoFailedNode",
-        "OldRevisionsWaitForAdmission",
-        "PodLevelPartsAreCompared",
-        "PodSetsUpToEighteen",
-        "PodIndexOffsetIsChecked",
-        "PodSetsUpToTen",
-        "PrebuiltNameByAnnotation",
-        "PrebuiltTopologyIsCompared",
-        "PriorityClassMissingEvent",
-        "QueueChangesReachGatedPods",
-        "RayAutoscalerCounted",
-        "RayAutoscalingNeedsItsGate",
-        "RayAutoscalingNeedsOneCluster",
-        "RayRedisCleanupCounted",
-        "RaySubmitterIsConstrained",
-        "RaySubmitterSidecarCounted",
-        "RayValidationFailedOnHold",
-        "ReplacedSlicesAreNamed",
-        "ReservedPriorityKeepsItsKind",
-        "SlicesFollowPriority",
-        "StatefulSetTopologyIsChecked",
-        "SparkIsReadyWithMinExecutors",
-        "SparkNodeSelectorCounts",
-        "SparkRequestsAreSparks",
-        "StatefulSetCountFollowsScaleUp",
-        "WorkerPodsAreMarked",
-    }
-)
-
 # More than 32 bits can hold.
 _NO_PRIORITY = 2**31
-
-
-@cache
-def _gates_by_default() -> dict[str, bool]:
-    gates = Release.named(DEFAULT_RELEASE).default_gates()
-    return {name: gates[name] for name in _GATES}
-
-
-@cache
-def _absent_by_default() -> frozenset[str]:
-    return _CHANGES - Release.named(DEFAULT_RELEASE).changes()
 
 
 def default_namespace_selector(kueue_namespace: str = "kueue-system") -> LabelSelector:
@@ -214,7 +119,7 @@ class JobsConfiguration:
     managed_jobs_namespace_selector: LabelSelector = field(default_factory=default_namespace_selector)
     default_namespace: str = "default"
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
-    absent_changes: AbstractSet[str] = field(default_factory=lambda: _absent_by_default())
+    absent_changes: AbstractSet[str] = field(default_factory=absent_by_default)
     waits_for_pods_ready: bool = True
     follows_scheduling: bool = False
     most_own_timeout_s: int = 7200
@@ -258,8 +163,8 @@ class JobsConfiguration:
             annotation_keys_to_copy=annotation_keys,
             manage_jobs_without_queue_name=settings.get("manageJobsWithoutQueueName") is True,
             managed_jobs_namespace_selector=_selector(object_at(settings, "managedJobsNamespaceSelector")),
-            feature_gates={gate: configuration.is_enabled(gate) for gate in _GATES},
-            absent_changes=frozenset(change for change in _CHANGES if not configuration.has_change(change)),
+            feature_gates={gate: configuration.is_enabled(gate) for gate in GATES},
+            absent_changes=frozenset(change for change in CHANGES if not configuration.has_change(change)),
             waits_for_pods_ready=waits_for_pods,
             follows_scheduling=waits_for_pods and duration_ns(text_at(ready, "unscheduledTimeout") or "0s") > 0,
             most_own_timeout_s=duration_ns(text_at(ready, "maxTimeoutOnWorkload") or "2h") // 10**9,
@@ -268,11 +173,11 @@ class JobsConfiguration:
 
     def enabled(self, gate: str) -> bool:
         """Return whether a feature gate that matters to jobs is on."""
-        return self.feature_gates.get(gate, _gates_by_default()[gate])
+        return self.feature_gates.get(gate, gates_by_default()[gate])
 
     def has(self, change: str) -> bool:
         """Return whether a change of Kueue that matters to jobs is in effect (rules/11 §4)."""
-        assert change in _CHANGES, f"{change} is not read from Configurations"
+        assert change in CHANGES, f"{change} is not read from Configurations"
         return change not in self.absent_changes
 
     @property
