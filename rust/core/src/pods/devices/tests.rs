@@ -306,21 +306,25 @@ fn nodes_without_devices_are_unknown_where_they_matter() {
     }
 }
 
-/// `shared.example.com` is charged by a counter.
-fn with_counter() -> World {
+/// Devices of a class are charged by a counter.
+fn by_counter(class: &str) -> DeviceClassMapping {
     let source = DeviceSource {
         kind: DeviceSourceKind::Counter,
         name: "memory".to_owned(),
         driver: "d".to_owned(),
         device_selector: "true".to_owned(),
     };
-    let mapping = DeviceClassMapping {
-        name: "gpu".to_owned(),
-        device_class_names: vec!["shared.example.com".to_owned()],
-        sources: vec![source],
-    };
+    DeviceClassMapping { name: "gpu".to_owned(), device_class_names: vec![class.to_owned()], sources: vec![source] }
+}
+
+/// `shared.example.com` is charged by a counter.
+fn with_counter() -> World {
     let device_classes = StringMap::from([("shared.example.com".to_owned(), "gpu".to_owned())]);
-    let resources = Resources { device_classes, device_class_mappings: vec![mapping], ..Resources::default() };
+    let resources = Resources {
+        device_classes,
+        device_class_mappings: vec![by_counter("shared.example.com")],
+        ..Resources::default()
+    };
     world_of(Config { resources, ..Config::default() })
 }
 

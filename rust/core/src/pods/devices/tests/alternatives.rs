@@ -10,20 +10,10 @@ fn alternatives<const N: usize>(lists: [Vec<ExactDeviceRequest>; N]) -> Resource
 
 /// With lists of alternatives; `counted` is charged by a counter, `other` as another resource.
 fn world_with_lists(is_on: bool) -> World {
-    let source = DeviceSource {
-        kind: DeviceSourceKind::Counter,
-        name: "memory".to_owned(),
-        driver: "d".to_owned(),
-        device_selector: "true".to_owned(),
-    };
-    let mapping = DeviceClassMapping {
-        name: "gpu".to_owned(),
-        device_class_names: vec!["counted".to_owned()],
-        sources: vec![source],
-    };
     let classes = [("counted", "gpu"), ("other", "example.com/gpu")];
     let device_classes = classes.map(|(class, resource)| (class.to_owned(), resource.to_owned())).into();
-    let resources = Resources { device_classes, device_class_mappings: vec![mapping], ..Resources::default() };
+    let resources =
+        Resources { device_classes, device_class_mappings: vec![by_counter("counted")], ..Resources::default() };
     let config = Config::default();
     let gates = config.gates.with(Gate::KueueDRAIntegrationPrioritizedList, is_on);
     world_of(Config { resources, gates, ..config })
