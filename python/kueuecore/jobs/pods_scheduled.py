@@ -26,9 +26,9 @@ def scheduling_news(
     if not has_condition(workload, "Admitted"):
         return False if text_at(recorded, "status") == "True" else None
     found = _are_scheduled(workload, pods, pod_set_of)
-    told = text_at(recorded, "status") if _is_current(workload) else ""
+    reported = text_at(recorded, "status") if _is_current(workload) else ""
     # Once all had nodes, that stays so until the next admission.
-    return None if found is None or told in ("True", str(found)) else found
+    return None if found is None or reported in ("True", str(found)) else found
 
 
 def waits_for_nodes(workload: JsonObject) -> bool:
@@ -51,7 +51,7 @@ def _condition(workload: JsonObject, kind: str) -> JsonObject:
 def _are_scheduled(
     workload: JsonObject, pods: Sequence[JsonObject], pod_set_of: Callable[[JsonObject], str]
 ) -> bool | None:
-    """Return whether every pod set has as many pods with nodes as it was admitted with; None if no pod tells."""
+    """Return whether every pod set has as many pods with nodes as it was admitted with; None if no pod says."""
     live = [it for it in pods if not text_at(it, "metadata", "deletionTimestamp") and _phase(it) not in _ENDED]
     succeeded = Counter(pod_set_of(it) for it in pods if _phase(it) == "Succeeded")
     reclaimed = {text_at(it, "name"): int_at(it, "count") for it in list_at(workload, "status", "reclaimablePods")}

@@ -49,7 +49,7 @@ def unplayed(
     if is_asked_for and release in _ONLY_READ:
         yield (
             f"what {release.title} changed was read in code, proposals and its changelog, and none of it was compared "
-            "with a running one; most of what only a sentence of the changelog tells is not played"
+            "with a running one; docs/upgrade.md says of each change how it is known, and which are decided as before"
         )
     given = list(objects)
     yield from _behind_gates(release, given, is_enabled)
