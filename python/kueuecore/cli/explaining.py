@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any
 
 from kueuecore._json import text_at
+from kueuecore._rows import row_of
 from kueuecore._text import shown
 from kueuecore.answers import Explanation, explain, obstacles
 from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTrials, Search
@@ -289,44 +290,7 @@ def _pod_set(pod_set: PodSetTrials) -> dict[str, Any]:
         "reasons": list(pod_set.reasons),
         "notTried": list(pod_set.not_tried),
         "unavailable": list(pod_set.unavailable),
-        "flavors": [
-            {
-                "flavor": it.flavor,
-                "mode": it.mode,
-                "isChosen": it.is_chosen,
-                "borrowingLevel": it.borrowing_level,
-                "preemption": it.preemption,
-                "reasons": list(it.reasons),
-                "asked": [_asked(asked) for asked in it.asked],
-            }
-            for it in pod_set.trials
-        ],
-    }
-
-
-def _asked(asked: Asked) -> dict[str, Any]:
-    return {
-        "resource": asked.resource,
-        "amount": asked.amount,
-        "potential": asked.potential,
-        "verdict": asked.verdict,
-        "levels": [
-            {
-                "kind": it.kind,
-                "name": it.name,
-                "nominal": it.nominal,
-                "borrowingLimit": it.borrowing_limit,
-                "lendingLimit": it.lending_limit,
-                "subtreeQuota": it.subtree_quota,
-                "usage": it.usage,
-                "needed": it.needed,
-                "available": it.available,
-                "missing": it.missing,
-                "binds": it.binds,
-            }
-            for it in asked.levels
-        ],
-        "kept": [{"kind": it.kind, "name": it.name, "free": it.free} for it in asked.kept],
+        "flavors": [row_of(it) for it in pod_set.trials],
     }
 
 

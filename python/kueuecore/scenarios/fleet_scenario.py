@@ -177,7 +177,7 @@ def _settings(scenario: Scenario, name: str, cluster: ClusterPart, starts_pods: 
 def _arrivals(scenario: Scenario, arrivals: Sequence[Arrival]) -> Iterator[_Happening]:
     for it in arrivals:
         at = scenario.start + round(it.at * _SECOND_NS)
-        yield at, methodcaller("submit", it.job, run_seconds=it.run_seconds, ends_failed=it.ends_failed)
+        yield at, methodcaller("submit", it.job, run_seconds=it.plan.run_seconds, ends_failed=it.plan.ends_failed)
 
 
 def _disconnections(scenario: Scenario, part: FleetPart) -> Iterator[_Happening]:

@@ -16,7 +16,7 @@ from kueuecore._files import contents
 from kueuecore._json import JsonObject, object_at, text_at, texts_at
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.manifests import Manifest, parse_mappings, plain_object
-from kueuecore.simulation import Happening, Operation
+from kueuecore.simulation import Happening, JobPlan, Operation
 from kueuecore.simulation.copies import Copies, joined_names, no_copies
 
 __all__ = ["GeneratedRun", "read_generator", "work_class"]
@@ -56,8 +56,8 @@ class GeneratedRun:
         template = copies.templates[int(copies.template[row])].object
         plain = {} if template is None else plain_object(template)
         workload: JsonObject = {**plain, "metadata": {**object_at(plain, "metadata"), "name": copies.name(row)}}
-        runs = float(copies.run_seconds[row])
-        return Happening(at=float(copies.at[row]), op=Operation.CREATE, object=workload, run_seconds=runs)
+        plan = JobPlan(run_seconds=float(copies.run_seconds[row]))
+        return Happening(at=float(copies.at[row]), op=Operation.CREATE, object=workload, plan=plan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kueuecore._json import JsonObject
 from kueuecore.manifests import plain_object
 from kueuecore.scenarios.generator_reader import work_class
-from kueuecore.simulation import Happening, Operation
+from kueuecore.simulation import Happening, JobPlan, Operation
 from kueuecore.simulation.copies import Copies, no_copies
 from kueuecore.submissions import Submissions
 
@@ -96,7 +96,7 @@ def _trace_part(work: str, rows: Submissions) -> JobPart:
         }
         metadata: JsonObject = {"name": "template", "namespace": rows.namespace}
         plain: JsonObject = {"apiVersion": _KUEUE, "kind": "Workload", "metadata": metadata, "spec": spec}
-        return Happening(at=0, op=Operation.CREATE, object=plain, ends_failed=bool(ends_failed))
+        return Happening(at=0, op=Operation.CREATE, object=plain, plan=JobPlan(ends_failed=bool(ends_failed)))
 
     def name(row: int) -> str:
         return f"{rows.prefix}{rows.first + row}"

@@ -33,7 +33,7 @@ from kueuecore.scenarios.time_limits import time_problems
 from kueuecore.scenarios.timetable import timetable_happenings
 from kueuecore.scenarios.timetable_reader import read_timetable
 from kueuecore.scenarios.work import Work
-from kueuecore.simulation import NodeLoss
+from kueuecore.simulation import JobPlan, NodeLoss
 from kueuecore.simulation.sampling import check_sampling
 from kueuecore.times import beginning_ns
 
@@ -421,11 +421,13 @@ class PartReader:
             runs=read_spans(section, "runs"),
             by_hour=read_hourly_arrivals(section, start=start, until=until, most=_MOST_JOBS),
             fails=read_early_ends(section),
-            lingers_seconds=section.seconds("lingers"),
-            saves_seconds=section.seconds("saves"),
-            node_loss=NodeLoss(section.text("nodeLoss", NodeLoss.STARTS_OVER, one_of=[*NodeLoss])),
+            plan=JobPlan(
+                linger_seconds=section.seconds("lingers"),
+                save_seconds=section.seconds("saves"),
+                node_loss=NodeLoss(section.text("nodeLoss", NodeLoss.STARTS_OVER, one_of=[*NodeLoss])),
+            ),
         )
-        if work.saves_seconds == 0:
+        if work.plan.save_seconds == 0:
             section.complain("saves", "Invalid value: 0", "write the work between two checkpoints, such as 10m")
         for name in ("lingers", "nodeLoss", "saves") if in_fleet else ():
             if section.value(name) is not None:

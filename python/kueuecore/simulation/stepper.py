@@ -26,9 +26,10 @@ from kueuecore.errors import ManifestError, ObjectRef, OutOfTimeError, UnknownOb
 from kueuecore.manifests import Manifest
 from kueuecore.simulation.checkpoint import Checkpoint, CheckpointWriter, Fingerprint
 from kueuecore.simulation.copies import Copies, encode_copies
-from kueuecore.simulation.run import Happening, Progress, Run, RunEnding
+from kueuecore.simulation.job_plan import JobPlan
+from kueuecore.simulation.run import Happening, Operation, Progress, Run, RunEnding
 from kueuecore.simulation.sampling import check_sampling
-from kueuecore.simulation.scheduled import Coming, JobPlan, event_line, located_events
+from kueuecore.simulation.scheduled import Coming, event_line, located_events
 from kueuecore.simulation.stored_objects import Stored, given_objects
 from kueuecore.simulation.virtual_families import VirtualFamilies
 from kueuecore.states import WorkloadState
@@ -138,7 +139,8 @@ class Stepper:
         self.put(workloads)
         refs = [self._stored.ref(it) for it in workloads]
         for ref in refs:
-            self.clock.created(self.core, ref.namespace, ref.name, plan)
+            event = Happening(at=0, op=Operation.CREATE, key=ref.key, plan=plan)
+            self.clock.created(self.core, event_line(event))
         self.happened()
         return tuple(ref.key for ref in refs)
 

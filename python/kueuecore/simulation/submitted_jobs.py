@@ -19,7 +19,7 @@ from kueuecore.jobs import (
 from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.owned_workloads import owned_workloads
 from kueuecore.manifests import Manifest, object_ref
-from kueuecore.simulation.scheduled import JobPlan
+from kueuecore.simulation.job_plan import JobPlan
 from kueuecore.simulation.stepper import Stepper
 
 __all__ = ["SubmittedJobs"]

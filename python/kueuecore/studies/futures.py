@@ -15,7 +15,7 @@ from kueuecore.scenarios import Scenario
 from kueuecore.scenarios.cluster_scenario import changes_of
 from kueuecore.scenarios.job_rows import JobRows
 from kueuecore.scenarios.node_timetable import nodes_of
-from kueuecore.simulation import Copies, Happening, Operation
+from kueuecore.simulation import Copies, Happening, JobPlan, Operation
 from kueuecore.simulation.copies import joined_names
 from kueuecore.simulation.stepper import Stepper
 from kueuecore.studies.arrivals import Arrivals
@@ -194,8 +194,8 @@ def _happening(future: Future, workload: PresentWorkload, samplers: Mapping[str,
     if workload.started is not None:
         elapsed = min(max(future.scenario.start - workload.started, 0) / _SECOND_NS, _MOST_ELAPSED)
     seconds, done = samplers[group](elapsed)
-    run_seconds = _within(seconds, future, elapsed)
-    return Happening(at=0, op=Operation.CREATE, object=workload.manifest, run_seconds=run_seconds, done_seconds=done)
+    plan = JobPlan(run_seconds=_within(seconds, future, elapsed), done_seconds=done)
+    return Happening(at=0, op=Operation.CREATE, object=workload.manifest, plan=plan)
 
 
 def _within(seconds: float, future: Future, elapsed: float = 0.0) -> float:

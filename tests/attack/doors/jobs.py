@@ -16,7 +16,7 @@ from kueuecore.engine import Engine
 from kueuecore.errors import KueuecoreError
 from kueuecore.jobs import INTEGRATIONS, JobsConfiguration, Write, pod_group, reconcile_job, requests_of, workloads_for
 from kueuecore.objects import Namespace
-from kueuecore.simulation import VirtualCluster
+from kueuecore.simulation import JobPlan, VirtualCluster
 from kueuecore.webhooks import admit
 from tests.attack.case import Case, Wrong, size_of
 from tests.attack.documents import FULL_WORKLOAD, KINDS, NOW, WORKLOAD, condition
@@ -263,7 +263,7 @@ def _cluster(rng: Random) -> Call:
     cluster = VirtualCluster(_AROUND, now=T0)
     made = {**job("Job", "a"), "metadata": {**job("Job", "a")["metadata"], "namespace": "ns"}}
     made["spec"]["template"]["spec"]["restartPolicy"] = "Never"
-    cluster.submit(made, run_seconds=50)
+    cluster.submit(made, JobPlan(run_seconds=50))
     if rng.random() < 0.5:
         cluster.advance(T0 + 5 * 10**9)
     if rng.random() < 0.7:
