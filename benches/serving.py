@@ -1,4 +1,4 @@
-"""`kueuecore serve` against the API server of `kueuecore.testing`: many Jobs at once, and one that comes alone.
+"""`kueuecore serve` against the API server for tests: many Jobs at once, and one that comes alone.
 
     python benches/serving.py --jobs 1000
 

@@ -120,11 +120,6 @@ class HttpApiServer:
         """The kinds that are served; `hide` removes one for a while, and `show` restores it."""
         return self._store.registry
 
-    @property
-    def n_watches(self) -> int:
-        """How many watches are open."""
-        return self._watches.n_watchers
-
     def start(self) -> Self:
         """Start the server.
 

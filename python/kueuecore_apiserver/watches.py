@@ -70,11 +70,6 @@ class Watches:
         self._forgotten = api.version
         api.listeners.append(self._heard)
 
-    @property
-    def n_watchers(self) -> int:
-        """The current number of watches."""
-        return sum(map(len, self._watchers.values()))
-
     def _heard(self, kind: str, event: Object, before: Object | None) -> None:
         change = Change(self._api.version, event["type"], event["object"], before)
         self._changes.setdefault(kind, []).append(change)
