@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from kueuecore.cli.commands.anonymise import add_output, deciding_of, write_objects
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.options import add_inputs
 from kueuecore.cli.progress import ctrl_c_raises, shrink_progress
-from kueuecore.cli.sharing import add_output, deciding_of, write_objects
 from kueuecore.cli.streams import to_stderr
 from kueuecore.dumps import Admits, KeepsPending, Preempts, Showing, Unsettled, shrink
 from kueuecore.errors import ManifestError

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from kueuecore._json import JsonObject
 from kueuecore._text import shown
+from kueuecore.cli.commands.anonymise import save_text
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.output_files import require_folder
-from kueuecore.cli.sharing import save_text
 from kueuecore.cli.state_file import manifests_of
 from kueuecore.cli.streams import is_utf8, to_stderr, write
 from kueuecore.errors import ManifestError

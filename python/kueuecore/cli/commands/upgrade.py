@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kueuecore._configuration_sources import shown_release
+from kueuecore.cli.commands.anonymise import deciding_about, given_of
 from kueuecore.cli.configured import configured
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.options import add_inputs
 from kueuecore.cli.progress import ctrl_c_raises, upgrade_progress
-from kueuecore.cli.sharing import deciding_about, given_of
 from kueuecore.cli.streams import is_utf8, output, to_stderr, write
 from kueuecore.cli.study_options import add_look, count
 from kueuecore.cli.table import Style
