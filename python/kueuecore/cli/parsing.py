@@ -25,22 +25,22 @@ flavors, and why the others wait. Reads files only; `serve` alone talks to a clu
 
 # The name of each command, the module that has its function `add_NAME`, and its line in the help.
 _COMMANDS = {
-    "run": ("running", "show what Kueue would do with the workloads in some manifests"),
-    "simulate": ("simulating", "run a scenario in virtual time and show how long jobs wait"),
-    "check": ("checking", "find mistakes in manifests that an API server accepts"),
-    "test": ("policy_testing", "run policy tests"),
-    "upgrade": ("upgrading", "show which decisions another release of Kueue changes, and why"),
-    "compare": ("comparing", "compare how long jobs wait under two configurations"),
-    "sweep": ("sweeping", "run one scenario under many configurations: a grid, or random points"),
-    "explain": ("explaining", "explain why a workload waits, or why it is where it is"),
+    "run": ("run", "show what Kueue would do with the workloads in some manifests"),
+    "simulate": ("simulate", "run a scenario in virtual time and show how long jobs wait"),
+    "check": ("check", "find mistakes in manifests that an API server accepts"),
+    "test": ("test", "run policy tests"),
+    "upgrade": ("upgrade", "show which decisions another release of Kueue changes, and why"),
+    "compare": ("compare", "compare how long jobs wait under two configurations"),
+    "sweep": ("sweep", "run one scenario under many configurations: a grid, or random points"),
+    "explain": ("explain", "explain why a workload waits, or why it is where it is"),
     "what-if": ("what_if", "show what would happen to a job, or what a change would move"),
-    "unblock": ("unblocking", "find the smallest changes that would admit a waiting workload"),
-    "eta": ("forecasting", "forecast when waiting workloads will be admitted"),
-    "plan": ("planning", "find the smallest quota that keeps waits short"),
-    "anonymise": ("sharing", "remove names from a dump without changing its decisions"),
-    "shrink": ("shrinking", "shrink a dump to the smallest that still shows a decision"),
-    "convert": ("converting", "write manifests with Kueue's own kinds in the newest version"),
-    "serve": ("serving", "schedule the jobs of a cluster"),
+    "unblock": ("unblock", "find the smallest changes that would admit a waiting workload"),
+    "eta": ("eta", "forecast when waiting workloads will be admitted"),
+    "plan": ("plan", "find the smallest quota that keeps waits short"),
+    "anonymise": ("anonymise", "remove names from a dump without changing its decisions"),
+    "shrink": ("shrink", "shrink a dump to the smallest that still shows a decision"),
+    "convert": ("convert", "write manifests with Kueue's own kinds in the newest version"),
+    "serve": ("serve", "schedule the jobs of a cluster"),
     "completion": ("completion", "print a shell completion script"),
     "gates": ("gates", "list Kueue's feature gates, their defaults and what they do"),
 }
@@ -150,6 +150,6 @@ def _alone(name: str) -> _Parser:
 
 def _definition(name: str) -> Callable[[argparse.ArgumentParser], None]:
     """The function that adds the arguments of a command."""
-    module = import_module(f"kueuecore.cli.{_COMMANDS[name][0]}")
+    module = import_module(f"kueuecore.cli.commands.{_COMMANDS[name][0]}")
     found: Callable[[argparse.ArgumentParser], None] = getattr(module, f"add_{name.replace('-', '_')}")
     return found

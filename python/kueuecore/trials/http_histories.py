@@ -20,9 +20,6 @@ from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.errors import ObjectRef
 from kueuecore.kubernetes import Api
 from kueuecore.steady_state import find_preemption_loop
-from kueuecore.testing.api_server import Closing, Fault, HttpApiServer, Request, refusal_of
-from kueuecore.testing.crd_schema import CrdSchema
-from kueuecore.testing.crds import crds
 from kueuecore.testing.invariants import check_invariants
 from kueuecore.trials.faults import Replica
 from kueuecore.trials.http_replica import DiedError, HttpReplica, MortalApi
@@ -30,6 +27,9 @@ from kueuecore.trials.job_faults import FaultyJobHistory
 from kueuecore.trials.machines import is_gated
 from kueuecore.trials.node_faults import FaultyNodeHistory, hosts_of
 from kueuecore.trials.strict_objects import kueue_schema
+from kueuecore_apiserver import Closing, Fault, HttpApiServer, Request, refusal_of
+from kueuecore_apiserver.crd_schema import CrdSchema
+from kueuecore_apiserver.crds import crds
 
 __all__ = ["FaultyHttpHistory", "FaultyHttpNodeHistory"]
 

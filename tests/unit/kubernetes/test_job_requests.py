@@ -11,8 +11,8 @@ from kueuecore.jobs import JobEvent, Request, Verb, Write, WriteKind, requests_o
 from kueuecore.kubernetes import Api
 from kueuecore.kubernetes.decider import Decider
 from kueuecore.kubernetes.requests import JobTask
-from kueuecore.testing.api_server import Fault, HttpApiServer
-from kueuecore.testing.api_server import Request as HttpRequest
+from kueuecore_apiserver import Fault, HttpApiServer
+from kueuecore_apiserver import Request as HttpRequest
 from tests.unit.kubernetes.clusters import job, served
 
 SUM = ObjectRef("Job", "sum", "lab")

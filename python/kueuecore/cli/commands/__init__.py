@@ -1,0 +1,1 @@
+"""The commands, a file each: `parsing` imports the one that is called."""
