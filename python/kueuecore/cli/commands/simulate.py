@@ -15,7 +15,7 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
 from kueuecore._text import counted, shown
 from kueuecore.cli.documents import document_head, release_document
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.options import add_style, seed, step_seconds
 from kueuecore.cli.output_files import remove, require_folder, write_with_files
@@ -39,21 +39,18 @@ from kueuecore.scenarios import (
 from kueuecore.simulation import Checkpoint
 from kueuecore.times import format_time
 
-__all__ = ["add_simulate"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Runs a scenario in virtual time until nothing is left to happen, and shows what became of each
 job and how long jobs waited. The same scenario and seed always give the same result.
 docs/scenarios.md describes the file."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore simulate examples/scenario/scenario.yaml
   kueuecore simulate scenario.yaml --seed 2 -o wide   another seed, and a row for every job
   kueuecore simulate scenario.yaml -o json | jq '.clusterQueues[].waitSeconds'
   kueuecore simulate year.yaml --checkpoint year.checkpoint --resume   continue an interrupted run
-
-exit codes:
 """
 
 # At most this much work is lost, and saving takes a small fraction of it.
@@ -74,10 +71,8 @@ _ENDINGS = {
 }
 
 
-def add_simulate(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=simulate_command)
     add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
     add_kueue(add, over="cluster.kueue")
     add.add_argument("--seed", type=seed, help="use this seed instead of the one in the file: 0 to 2^53")
@@ -106,7 +101,7 @@ def add_simulate(add: argparse.ArgumentParser) -> None:
     add_style(out)
 
 
-def simulate_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore simulate`; returns the exit code."""
     style = Style.of(output(), options.color)
     checkpoint = _checkpoint(options)
