@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._kinds import KUEUE
 from kueuecore.testing.chance import Chance
 from kueuecore.testing.history import START
 from kueuecore.times import format_time
@@ -26,7 +27,6 @@ __all__ = [
     "workloads",
 ]
 
-KUEUE = "kueue.x-k8s.io/v1beta2"
 NAMESPACE = "ns"
 _SECOND_NS = 1_000_000_000
 # Around the largest number that 64 bits hold, and the cpu quotas that count as unlimited (rules/02 §1).

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from kueuecore._json import object_at
+from kueuecore._kinds import KUEUE
 from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller import Controller, JobController, WorkloadWrite
@@ -29,7 +30,6 @@ __all__ = ["FaultyHistory", "Replica"]
 
 _SECOND_NS = 1_000_000_000
 _NAMESPACE = "default"
-_API_VERSION = "kueue.x-k8s.io/v1beta2"
 # Workload sizes of which a queue has room for some but not all.
 _CPUS = (1, 1, 2, 3, 4)
 # Longer than any lost write waits.
@@ -140,7 +140,7 @@ class FaultyHistory:
 
     def _create(self, kind: str, name: str, spec: dict[str, Any], namespace: str = "") -> None:
         metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
-        self.cluster.create({"apiVersion": _API_VERSION, "kind": kind, "metadata": metadata, "spec": spec})
+        self.cluster.create({"apiVersion": KUEUE, "kind": kind, "metadata": metadata, "spec": spec})
 
     def _create_workload(self) -> None:
         requests = {"cpu": str(self.random.choice(_CPUS))}

@@ -6,6 +6,7 @@ from collections import Counter
 from random import Random
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._kinds import KUEUE
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.fleet.fleet import Fleet
 from kueuecore.reference.topology.encoding import decoded
@@ -153,4 +154,4 @@ def _hosts(workload: JsonObject) -> Counter[str]:
 
 
 def _kueue(kind: str, name: str, spec: JsonObject) -> JsonObject:
-    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, "spec": spec}
+    return {"apiVersion": KUEUE, "kind": kind, "metadata": {"name": name}, "spec": spec}
