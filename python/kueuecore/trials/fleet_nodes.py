@@ -10,12 +10,11 @@ from kueuecore._kinds import KUEUE
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.fleet.fleet import Fleet
 from kueuecore.reference.topology.encoding import decoded
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
 __all__ = ["HOST", "RACK", "FleetNodes"]
 
 HOST, RACK = "kubernetes.io/hostname", "example.com/rack"
-_SECOND_NS = 1_000_000_000
 _TAINT = {"key": "example.com/broken", "effect": "NoExecute"}
 
 
@@ -103,7 +102,7 @@ class FleetNodes:
         ready: JsonObject = {
             "type": "Ready",
             "status": "False" if what == "fail" else "True",
-            "lastTransitionTime": format_time(now // _SECOND_NS * _SECOND_NS),
+            "lastTransitionTime": format_time(now // SECOND_NS * SECOND_NS),
         }
         return {
             "apiVersion": "v1",

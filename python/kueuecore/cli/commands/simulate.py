@@ -37,7 +37,7 @@ from kueuecore.scenarios import (
     waits_by,
 )
 from kueuecore.simulation import Checkpoint
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
@@ -62,7 +62,6 @@ _LOST_NODES = ("MOVED", "NODE EVICTIONS")
 _COUNTS = ("JOBS", "ADMITTED", "FINISHED", "FAILED")
 _RIGHT = (*_COUNTS, *_TIMES, "EVICTIONS", *_LOST_NODES, "COPIES", "WASTED", "COPIES WAITED")
 _JOB_RIGHT = ("CREATED", "ADMITTED", "WAITED", "FINISHED", "EVICTIONS", *_LOST_NODES, "COPIES")
-_SECOND_NS = 1_000_000_000
 _ENDINGS = {
     ScenarioEnding.COMPLETE: "done",
     ScenarioEnding.CYCLE_LIMIT: "stopped, as it does not come to an end,",
@@ -331,7 +330,7 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
                 "admitted": None if job.admitted is None else format_time(job.admitted),
                 "finished": None if job.finished is None else format_time(job.finished),
                 "failed": job.has_failed,
-                "waitSeconds": None if job.wait_ns is None else job.wait_ns / _SECOND_NS,
+                "waitSeconds": None if job.wait_ns is None else job.wait_ns / SECOND_NS,
                 "evictions": job.n_evictions,
                 "nodeReplacements": job.n_replacements,
                 "nodeEvictions": job.n_node_evictions,
