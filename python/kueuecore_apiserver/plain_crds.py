@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kueuecore._kinds import KINDS
+from kueuecore._kinds import KINDS, KUEUE
 from kueuecore.jobs import INTEGRATIONS
 from kueuecore_apiserver.requests import Object
 
@@ -18,7 +18,6 @@ _BESIDE_JOBS = (
     (_TRAINER, "ClusterTrainingRuntime", False),
     ("autoscaling.x-k8s.io/v1", "ProvisioningRequest", True),
 )
-_KUEUE = "kueue.x-k8s.io/v1beta2"
 _WITH_STATUS = ("AdmissionCheck", "ClusterQueue", "Cohort", "LocalQueue", "MultiKueueCluster", "Workload")
 
 
@@ -85,12 +84,12 @@ def kueue_crds() -> list[Object]:
     }
     return [
         plain_crd(
-            _KUEUE,
+            KUEUE,
             kind.name,
             namespaced=kind.is_namespaced,
             has_status=kind.name in _WITH_STATUS,
             short_names=short.get(kind.name, ()),
         )
         for kind in sorted(KINDS, key=lambda it: it.name)
-        if kind.api_version == _KUEUE
+        if kind.api_version == KUEUE
     ]

@@ -12,11 +12,9 @@ from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef
 from kueuecore.manifests import to_json_lines
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
 __all__ = ["CheckReviews"]
-
-_SECOND_NS = 1_000_000_000
 
 
 class CheckReviews:
@@ -79,7 +77,7 @@ class CheckReviews:
         self._controllers.wake(now)
         for name, check in self._checks.items():
             activity = self._controllers.activity(check, now=now)
-            time = format_time(now // _SECOND_NS * _SECOND_NS)
+            time = format_time(now // SECOND_NS * SECOND_NS)
             changed = None if activity is None else with_activity(check, activity, now=time)
             if changed is not None and self._written.get(name) is not check:
                 self._written[name] = check
@@ -103,7 +101,7 @@ class CheckReviews:
                 continue
             review = self.review(record.data, now=at)
             status = object_at(record.data, "status")
-            after = applied_review(status, review, now=format_time(at // _SECOND_NS * _SECOND_NS))
+            after = applied_review(status, review, now=format_time(at // SECOND_NS * SECOND_NS))
             if after is not status:
                 engine.apply(to_json_lines([{**record.data, "status": after}]), now=at, trusted=True)
             workloads.hold(review.events)

@@ -33,13 +33,12 @@ from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.jobs.requests import Request, requests_of
 from kueuecore.jobs.stateful_set import STATEFUL_SET
 from kueuecore.jobs.train_job import RUNTIMES
-from kueuecore.times import TimeLike, backoff_ns, nanoseconds
+from kueuecore.times import SECOND_NS, TimeLike, backoff_ns, nanoseconds
 
 __all__ = ["JobController", "JobWork"]
 
-_SECOND_NS = 1_000_000_000
 # As in Kueue's work queues: each failure doubles the pause.
-_LONGEST_PAUSE_NS = 300 * _SECOND_NS
+_LONGEST_PAUSE_NS = 300 * SECOND_NS
 _AROUND: Mapping[str, tuple[str, str]] = {"PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses")}
 # Frameworks whose objects are watched because another framework needs them.
 _BROUGHT: Mapping[str, tuple[str, ...]] = {
@@ -362,7 +361,7 @@ class JobController:
         if self._open.pop(job, None) is None:
             return
         self._failures[job] = n_failed = self._failures.get(job, 0) + 1
-        pause_ns = backoff_ns(n_failed, first_ns=_SECOND_NS, longest_ns=_LONGEST_PAUSE_NS)
+        pause_ns = backoff_ns(n_failed, first_ns=SECOND_NS, longest_ns=_LONGEST_PAUSE_NS)
         self._due.setdefault(job, at + pause_ns)
 
     def next_wake(self, now: TimeLike) -> int | None:

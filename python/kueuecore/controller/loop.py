@@ -37,12 +37,11 @@ from kueuecore.errors import ManifestError, Problem
 from kueuecore.jobs.context import JobsConfiguration
 from kueuecore.jobs.job_report import JobReport
 from kueuecore.manifests import object_ref
-from kueuecore.times import END_NS, TimeLike, nanoseconds
+from kueuecore.times import END_NS, SECOND_NS, TimeLike, nanoseconds
 
 __all__ = ["Controller"]
 
 _LOGGER = logging.getLogger("kueuecore.controller")
-_SECOND_NS = 1_000_000_000
 
 
 class Controller:
@@ -100,7 +99,7 @@ class Controller:
         self._idle_cycles = IdleCycles(self.engine)
         self._families = VariantFamilies(self.engine.configuration, self._workloads, self._writes)
         delay = status_delay_seconds
-        delay_ns = None if delay is None else _arguments.number("status_delay_seconds", delay) * _SECOND_NS
+        delay_ns = None if delay is None else _arguments.number("status_delay_seconds", delay) * SECOND_NS
         self._statuses = QueueStatuses(self.engine, delay_ns=delay_ns)
         self._pod_failures = PodFailures(self.engine)
         self._of_nodes = OF_NODES if _arguments.flag("watches_nodes", watches_nodes) else {}

@@ -11,11 +11,10 @@ from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller.sent_writes import SentWrites
 from kueuecore.controller.versions import Key
 from kueuecore.engine import Engine
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
 __all__ = ["QueueStatuses", "is_answer", "with_status"]
 
-_SECOND_NS = 1_000_000_000
 _OF_VERSION = frozenset({"resourceVersion", "managedFields"})
 _KINDS = frozenset({"ClusterQueue", "LocalQueue", "Cohort"})
 
@@ -170,7 +169,7 @@ def _conditions(stored: JsonObject, rendered: list[JsonObject], now: int) -> lis
     entries = list_at(stored, "status", "conditions")
     for condition in rendered:
         old = next((it for it in entries if isinstance(it, dict) and it.get("type") == condition["type"]), None)
-        time = format_time(now // _SECOND_NS * _SECOND_NS)
+        time = format_time(now // SECOND_NS * SECOND_NS)
         if old is not None and old.get("status") == condition["status"]:
             time = text_at(old, "lastTransitionTime") or time
         new: JsonObject = {"lastTransitionTime": time, **condition}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kueuecore._events import event_manifest
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore._keyed import Keyed
+from kueuecore._kinds import KUEUE
 from kueuecore.checks import ObjectWrite
 from kueuecore.decisions import Decision, Event
 
@@ -77,7 +78,7 @@ def workload_event(event: Event, *, uid: str, now: str) -> JsonObject:
         now: The time as RFC 3339.
     """
     about: JsonObject = {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "apiVersion": KUEUE,
         "kind": "Workload",
         "namespace": event.namespace,
         "name": event.name,

@@ -35,11 +35,10 @@ from kueuecore.multikueue import (
 )
 from kueuecore.multikueue.adapters import with_text
 from kueuecore.multikueue.functions import DispatchFunction
-from kueuecore.times import TimeLike, beginning_ns, format_time, later, nanoseconds, span_ns
+from kueuecore.times import SECOND_NS, TimeLike, beginning_ns, format_time, later, nanoseconds, span_ns
 
 __all__ = ["Fleet"]
 
-_SECOND_NS = 1_000_000_000
 # A cluster reconciles everything at once, so it settles in a few rounds, however many objects it has.
 _MOST_ROUNDS = 1_000
 # If messages take no time, all arrive at the same time: some for each object, and some more.
@@ -457,7 +456,7 @@ class Fleet:
         if link is not None and not link.is_cut:
             self._later(2 * link.delay_ns(), lambda: self._listed(cluster, process))
         else:
-            self._later(_SECOND_NS, lambda: self._not_connected(cluster, process))
+            self._later(SECOND_NS, lambda: self._not_connected(cluster, process))
 
     def _listed(self, cluster: str, process: int) -> None:
         """Handle the arrival of a worker's lists, with its watches up."""

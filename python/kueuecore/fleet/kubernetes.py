@@ -11,12 +11,12 @@ from kueuecore.fleet.node_settings import NodeSettings
 from kueuecore.fleet.pods import KINDS, Pods, ends_failed, is_job, run_ns, runs_here, status_with
 from kueuecore.manifests import object_ref
 from kueuecore.provisioning import Autoscaler
+from kueuecore.times import SECOND_NS
 
 __all__ = ["Kubernetes"]
 
 _TEMPLATE = "PodTemplate"
 _OWNED = ("Workload", "ProvisioningRequest", _TEMPLATE)
-_SECOND_NS = 1_000_000_000
 
 
 class Kubernetes:
@@ -97,7 +97,7 @@ class Kubernetes:
             lasts = run_ns(job) if self._starts_pods else None
             if lasts is not None:
                 # Times in Kubernetes are whole seconds.
-                self._ends[ref] = now // _SECOND_NS * _SECOND_NS + lasts
+                self._ends[ref] = now // SECOND_NS * SECOND_NS + lasts
         if self._ends.get(ref, now + 1) <= now:
             del self._ends[ref]
             return Pods.FAILED if ends_failed(job) else Pods.ENDED

@@ -279,6 +279,7 @@ BATCH_JOB = Integration(
     kind="Job",
     supports_prebuilt=True,
     supports_elastic=True,
+    supports_multikueue=True,
     default_managed_by="kubernetes.io/job-controller",
     with_defaults=with_defaults,
     webhook_defaults=lambda job, configuration: elastic_gated(job, [(*_TEMPLATE, "spec")], configuration),

@@ -235,6 +235,7 @@ class Integration:
         supports_prebuilt: Whether a job may name an existing Workload (annotation
             `kueue.x-k8s.io/prebuilt-workload-name`).
         supports_elastic: Whether a job may request workload slices (annotation `kueue.x-k8s.io/elastic-job`).
+        supports_multikueue: Whether MultiKueue dispatches a job to workers.
         default_managed_by: The value of `managed_by_field` by default; None if the kind has no such field.
         managed_by_field: The path of the name of the controller that runs the job.
         is_top_level: Whether a job has its own Workload, whoever owns it.
@@ -286,6 +287,7 @@ class Integration:
     is_serving: bool = False
     supports_prebuilt: bool = False
     supports_elastic: bool = False
+    supports_multikueue: bool = False
     default_managed_by: str | None = None
     managed_by_field: Path = ("spec", "managedBy")
     is_top_level: Callable[[JsonObject], bool] = lambda _: False

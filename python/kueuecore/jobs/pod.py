@@ -286,6 +286,7 @@ POD = Integration(
     pod_sets=lambda pod, _: [pod_pod_set(pod)],
     suspend_field=None,
     supports_prebuilt=True,
+    supports_multikueue=True,
     # The webhook ignores pods with a managed ancestor, except when the ancestor has its pods suspended.
     is_top_level=lambda pod: SUSPENDED_BY_PARENT in annotations_of(pod),
     with_defaults=with_defaults,

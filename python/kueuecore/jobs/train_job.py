@@ -281,6 +281,7 @@ TRAIN_JOB = Integration(
     kind="TrainJob",
     pod_sets=_pod_sets,
     supports_prebuilt=True,
+    supports_multikueue=True,
     default_managed_by="trainer.kubeflow.org/trainjob-controller",
     with_defaults=_with_defaults,
     webhook_defaults=_webhook_defaults,

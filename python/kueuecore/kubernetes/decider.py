@@ -23,12 +23,11 @@ from kueuecore.kubernetes.requests import JobTask, ObjectsTask, WorkloadTask
 from kueuecore.kubernetes.sender import Task
 from kueuecore.kubernetes.watches import News
 from kueuecore.provisioning import ProvisioningController
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
 __all__ = ["Decider", "Submit"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
-_SECOND_NS = 1_000_000_000
 _ASKS_AFTER_SECONDS = 5.0
 # Kinds that are written and not watched.
 _WRITTEN = {"Event": ("v1", "events"), "PodTemplate": ("v1", "podtemplates")}
@@ -204,7 +203,7 @@ class Decider:
 
     @property
     def _time(self) -> str:
-        return format_time(self._now() // _SECOND_NS * _SECOND_NS)
+        return format_time(self._now() // SECOND_NS * SECOND_NS)
 
     def _uid(self, event: Event) -> str:
         return text_at(self.loop.workload(event.name, namespace=event.namespace), "metadata", "uid")

@@ -20,11 +20,11 @@ from kueuecore.kubernetes.settings import ServeSettings
 from kueuecore.kubernetes.signals import stopped_by_signals
 from kueuecore.kubernetes.watches import News
 from kueuecore.kubernetes.watching import Watching
+from kueuecore.times import SECOND_NS
 
 __all__ = ["Difference", "Shadow", "serve_shadow"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
-_SECOND_NS = 1_000_000_000
 # What Kueue decides; the rest is what only Kueue or a job controller finds out.
 _COMPARED = frozenset({"admitted", "evicted"})
 _NONE = Decided("")
@@ -95,7 +95,7 @@ class Shadow:
         self._api = api
         api.kinds = dict(self.loop.kinds)
         self._unlisted = set(api.kinds)
-        self._patience = round(patience_seconds * _SECOND_NS)
+        self._patience = round(patience_seconds * SECOND_NS)
         self._differs = differs
         self._inbox = Inbox()
         self._now = self._inbox.now

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
+from kueuecore._kinds import KUEUE
 from kueuecore.checks import (
     Activity,
     CheckAnswer,
@@ -49,7 +50,6 @@ from kueuecore.times import backoff_ns
 
 __all__ = ["ProvisioningController"]
 
-_KUEUE = "kueue.x-k8s.io/v1beta2"
 _CONFIG, _FLAVOR, _TEMPLATE = "ProvisioningRequestConfig", "ResourceFlavor", "PodTemplate"
 _MANAGED = "kueue.x-k8s.io/managed"
 # Bytes of an event's message, and of a check's.
@@ -111,8 +111,8 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
 
     controller_name = CONTROLLER_NAME
     kinds: Mapping[str, tuple[str, str]] = {
-        _CONFIG: (_KUEUE, "provisioningrequestconfigs"),
-        _FLAVOR: (_KUEUE, "resourceflavors"),
+        _CONFIG: (KUEUE, "provisioningrequestconfigs"),
+        _FLAVOR: (KUEUE, "resourceflavors"),
         KIND: (API_VERSION, "provisioningrequests"),
     }
 
@@ -443,7 +443,7 @@ def _deletion(kind: str, api_version: str, name: str, key: WorkloadKey, check: s
 def _metadata(workload: JsonObject, name: str) -> JsonObject:
     metadata = object_at(workload, "metadata")
     owner: JsonObject = {
-        "apiVersion": _KUEUE,
+        "apiVersion": KUEUE,
         "kind": "Workload",
         "name": text_at(metadata, "name"),
         "uid": text_at(metadata, "uid"),

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from kueuecore._json import object_at
+from kueuecore._kinds import KUEUE
 from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller import Controller, JobController, WorkloadWrite
@@ -22,18 +23,16 @@ from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.steady_state import find_preemption_loop
 from kueuecore.testing.history import START
 from kueuecore.testing.invariants import amount, check_invariants
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 from kueuecore.webhooks import admit
 
 __all__ = ["FaultyHistory", "Replica"]
 
-_SECOND_NS = 1_000_000_000
 _NAMESPACE = "default"
-_API_VERSION = "kueue.x-k8s.io/v1beta2"
 # Workload sizes of which a queue has room for some but not all.
 _CPUS = (1, 1, 2, 3, 4)
 # Longer than any lost write waits.
-_LONGEST_PAUSE_NS = 300 * _SECOND_NS
+_LONGEST_PAUSE_NS = 300 * SECOND_NS
 # Enough turns for a small world to settle.
 _MOST_TURNS = 60
 
@@ -110,7 +109,7 @@ class FaultyHistory:
         happenings = [self._turn] * 10 + [self._deliver] * 8 + [self._change] * 8
         happenings += [self._resync, self._crash, self._elect, self._hear_late]
         for _ in range(self.n_steps):
-            self.cluster.now += self.random.choice((0, _SECOND_NS, 10 * _SECOND_NS))
+            self.cluster.now += self.random.choice((0, SECOND_NS, 10 * SECOND_NS))
             self.random.choice(happenings)()
         self._end_well()
         return self.happened
@@ -140,7 +139,7 @@ class FaultyHistory:
 
     def _create(self, kind: str, name: str, spec: dict[str, Any], namespace: str = "") -> None:
         metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
-        self.cluster.create({"apiVersion": _API_VERSION, "kind": kind, "metadata": metadata, "spec": spec})
+        self.cluster.create({"apiVersion": KUEUE, "kind": kind, "metadata": metadata, "spec": spec})
 
     def _create_workload(self) -> None:
         requests = {"cpu": str(self.random.choice(_CPUS))}
@@ -361,7 +360,7 @@ class FaultyHistory:
             "status": "True",
             "reason": "Version",
             "message": str(self.cluster.version),
-            "lastTransitionTime": format_time(self.cluster.now // _SECOND_NS * _SECOND_NS),
+            "lastTransitionTime": format_time(self.cluster.now // SECOND_NS * SECOND_NS),
         }
         others = [it for it in workload.get("status", {}).get("conditions", ()) if it["type"] != "Mine"]
         patch = {"status": {"conditions": [*others, mine]}}
@@ -482,7 +481,7 @@ class FaultyHistory:
             for name, workload in self._workloads().items():
                 if {"Evicted", "QuotaReserved"} <= set(conditions_that_hold(workload)):
                     controller.stopped(name, namespace=_NAMESPACE)
-            self.cluster.now += _SECOND_NS
+            self.cluster.now += SECOND_NS
             turn = controller.turn(self.cluster.now)
             for write in turn.writes:
                 answer = self._send(write)
@@ -496,7 +495,7 @@ class FaultyHistory:
                 if wake is None or wake > self.cluster.now + _LONGEST_PAUSE_NS:
                     return True
                 # A write that got lost repeatedly waits for longer than all these turns would take.
-                self.cluster.now = max(self.cluster.now, wake - _SECOND_NS)
+                self.cluster.now = max(self.cluster.now, wake - SECOND_NS)
         assert find_preemption_loop(controller.engine, now=self.cluster.now), "it does not come to rest"
         return False
 

@@ -17,11 +17,11 @@ from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.jobs import JobsConfiguration, Request, Verb, integration_of
 from kueuecore.jobs.batch_job import BATCH_JOB
 from kueuecore.steady_state import find_preemption_loop
+from kueuecore.times import SECOND_NS
 from kueuecore.trials.faults import FaultyHistory, Replica
 
 __all__ = ["FaultyJobHistory"]
 
-_SECOND_NS = 1_000_000_000
 _NAMESPACE = "default"
 _KUEUE = "kueue.x-k8s.io/"
 _MOST_TURNS = 240
@@ -340,7 +340,7 @@ class FaultyJobHistory(FaultyHistory):
                 stood[self._standing()] += 1
             quiet = quiet + 1 if self.cluster.version == before else 0
             # Longer than any pause once nothing happens; before, no timeout may end what is about to start.
-            self.cluster.now += (400 if quiet else 1) * _SECOND_NS
+            self.cluster.now += (400 if quiet else 1) * SECOND_NS
             if quiet == 3:
                 return True
         # Some circles close only because jobs take time to stop: then the same states return again and again.

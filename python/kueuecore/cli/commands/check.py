@@ -9,7 +9,7 @@ from pathlib import Path
 from kueuecore._replaced_files import replaced
 from kueuecore.cli.configured import add_configuration, configured
 from kueuecore.cli.documents import yaml_document
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.finding_output import github_commands, json_findings, rules_table, sarif_log, text_lines
 from kueuecore.cli.namespace_labels import add_namespace_labels, with_namespaces
 from kueuecore.cli.progress import rule_progress
@@ -20,22 +20,19 @@ from kueuecore.cli.table import Style
 from kueuecore.errors import ManifestError
 from kueuecore.findings import Finding, Severity, check
 
-__all__ = ["add_check"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Finds mistakes in manifests that an API server accepts: quota that nobody can use, limits that never
 bind, policies without effect, queues that lead nowhere, workloads that can never get quota, and
 workloads that preempt each other forever. docs/check.md lists all findings."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore check queues/                     what is wrong with these queues?
   kubectl kustomize overlays/prod | kueuecore check -
   kueuecore check -R . --ignore KC2,missing-flavor --fail-on error
   kueuecore check . -o github                 annotate a pull request
   kueuecore check . -o sarif > check.sarif    for code scanning
-
-exit codes:
 """
 
 
@@ -47,10 +44,8 @@ class _List(argparse.Action):
         parser.exit()
 
 
-def add_check(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=check_command)
     add.add_argument("paths", metavar="PATH", nargs="+", help="a YAML or JSON file, a directory, or - for stdin")
     given = add.add_argument_group("input")
     given.add_argument("-R", "--recursive", action="store_true", help="read subdirectories too")
@@ -75,7 +70,7 @@ def add_check(add: argparse.ArgumentParser) -> None:
     add_look(shown)
 
 
-def check_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore check`; returns the exit code."""
     style = Style.of(output(), options.color)
     given = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet, strict=options.strict)

@@ -11,7 +11,7 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
 from kueuecore._text import counted, shown
 from kueuecore.cli.documents import document_head, release_document
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.output_files import write_with_files
 from kueuecore.cli.pages import require_page, write_page
@@ -25,22 +25,19 @@ from kueuecore.report import ComparisonReport
 from kueuecore.scenarios import parse_edit, read_scenario
 from kueuecore.studies import Change, Comparison, Estimate, GroupChange, compare, processes
 
-__all__ = ["add_compare", "comparison_document", "measure_name", "measures_table"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "comparison_document", "measures_table", "run"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Runs the same work under two configurations, once per seed, and shows which jobs wait less or more,
 what is evicted and how much work is lost. Jobs are paired by the order in which they arrive."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore compare before.yaml after.yaml             two scenarios with the same work
   kueuecore compare scenario.yaml \\
     --set 'cluster.configuration.fairSharing.preemptionStrategies=[LessThanOrEqualToFinalShare]'
   kueuecore compare scenario.yaml --seeds 30 \\
     --set 'ClusterQueue/team-*:spec.resourceGroups[0].flavors[name=spot].resources[name=cpu].nominalQuota=8'
   kueuecore compare before.yaml renamed.yaml --fail-on-difference -q    a check for CI
-
-exit codes:
 """
 
 _RIGHT = (
@@ -74,10 +71,8 @@ _NAMES = {
 }
 
 
-def add_compare(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=compare_command)
     add.add_argument("a", metavar="A", help="a YAML file of kind Scenario")
     add.add_argument(
         "b", metavar="B", nargs="?", help="another with the same work; by default A with the changes of --set"
@@ -96,7 +91,7 @@ def add_compare(add: argparse.ArgumentParser) -> None:
     out.add_argument("--fail-on-difference", action="store_true", help="exit with 1 if anything differs")
 
 
-def compare_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore compare`; returns the exit code."""
     require_page(options.report)
     if options.b is None and not options.edits:
@@ -148,7 +143,7 @@ def measures_table(total: GroupChange, style: Style, *, heads: tuple[str, str] =
         style: Colour and width.
         heads: What the configurations are called.
     """
-    rows = [[measure_name(name), *_cells(name, it)] for name, it in total.measures.items()]
+    rows = [[_measure_name(name), *_cells(name, it)] for name, it in total.measures.items()]
     return table(["MEASURE", *heads, "CHANGE", "95% INTERVAL"], rows, style, right=(*_RIGHT, *heads))
 
 
@@ -179,7 +174,7 @@ def _groups(groups: Sequence[GroupChange], style: Style) -> str:
 _NOTHING = Change(Estimate(()), Estimate(()), Estimate(()))
 
 
-def measure_name(name: str) -> str:
+def _measure_name(name: str) -> str:
     """What a measure is called in tables."""
     what, _, rest = name.partition("/")
     return f"{what} of {rest}" if rest else _NAMES[name]

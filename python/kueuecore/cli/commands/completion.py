@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 
+from kueuecore.cli.commands import whole_parser
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.parsing import whole_parser
 from kueuecore.cli.streams import write
 from kueuecore.errors import ManifestError
 
-__all__ = ["add_completion"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-_DESCRIPTION = "Writes a completion script to standard output; needs the extra `completion`."
+DESCRIPTION = "Writes a completion script to standard output; needs the extra `completion`."
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   source <(kueuecore completion bash)                                      for this shell only
   kueuecore completion bash > ~/.local/share/bash-completion/completions/kueuecore
   kueuecore completion zsh > "${fpath[1]}/_kueuecore"
@@ -22,14 +21,12 @@ examples:
 _SHELLS = ("bash", "fish", "powershell", "tcsh", "zsh")
 
 
-def add_completion(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG
     add.add_argument("shell", choices=_SHELLS, help="the shell")
-    add.set_defaults(command=completion_command)
 
 
-def completion_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Write the completion script for a shell; returns the exit code.
 
     Raises:

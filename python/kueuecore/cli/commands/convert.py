@@ -8,9 +8,9 @@ from pathlib import Path
 
 from kueuecore._json import JsonObject
 from kueuecore._text import shown
-from kueuecore.cli.commands.anonymise import save_text
 from kueuecore.cli.documents import yaml_document
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.dump_commands import save_text
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.output_files import require_folder
 from kueuecore.cli.state_file import manifests_of
 from kueuecore.cli.streams import is_utf8, to_stderr, write
@@ -18,26 +18,21 @@ from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest
 from kueuecore.preferred_versions import converted
 
-__all__ = ["add_convert"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Writes manifests with Kueue's own kinds in v1beta2, as Kueue 0.20 serves them; v1beta1 is read, all
 other objects stay as they are. The values are the same; comments are lost."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore convert queues.yaml > queues-v1beta2.yaml
   kueuecore convert manifests/ -R --output-dir converted/
   kubectl get clusterqueues.v1beta1.kueue.x-k8s.io -o yaml | kueuecore convert -
-
-exit codes:
 """
 
 
-def add_convert(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=convert_command)
     help_text = "a file with YAML or JSON, a directory, or - for stdin"
     add.add_argument("paths", metavar="PATH", nargs="+", help=help_text)
     add.add_argument("-R", "--recursive", action="store_true", help="read subdirectories, too")
@@ -46,7 +41,7 @@ def add_convert(add: argparse.ArgumentParser) -> None:
     add.add_argument("-q", "--quiet", action="store_true", help="no notes on stderr")
 
 
-def convert_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore convert`; returns the exit code."""
     require_folder("--output-dir", options.output_dir)
     manifests = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet)

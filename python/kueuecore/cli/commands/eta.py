@@ -10,7 +10,7 @@ from time import monotonic
 from kueuecore._fields import Fields, seconds_of
 from kueuecore._text import shown
 from kueuecore.cli.configured import configured
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.forecast_report import forecast_document, forecast_report, interim_lines
 from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.named_workload import WORKLOAD_HELP, find_workload
@@ -30,7 +30,7 @@ from kueuecore.studies import Eta, eta, processes
 from kueuecore.studies.forecast import FIRST_SEEDS, HORIZON_SECONDS, MOST_HORIZON_SECONDS, N_SEEDS
 from kueuecore.world import World, is_workload
 
-__all__ = ["add_eta"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
 _BUDGET_SECONDS = 30.0
 # So much longer it waits for the first futures.
@@ -41,27 +41,22 @@ _STEPS_OF_AN_OBJECT = 5
 # What is over sooner needs no answers on the way.
 _INTERIM_SECONDS = 3.0
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Forecasts when waiting workloads will be admitted. Plays the present state of a cluster forward many
 times, each time with run times and arrivals drawn from its history, and reports quantiles over these
 futures, together with the assumptions behind them."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore eta dump.yaml team-a/train               by when 10, 50 and 90 % of the futures admit it
   kueuecore eta dump.yaml                            all waiting workloads
   kueuecore eta dump.yaml team-a/train --run-seconds '{mean: 30m}'    if nothing has finished yet
   kueuecore eta dump.yaml train --run-seconds team-b/lq=2h --arrivals none
   kubectl get -A -o yaml ns,resourceflavors,clusterqueues,cohorts,localqueues,workloads | kueuecore eta - train
-
-exit codes:
 """
 
 
-def add_eta(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=eta_command)
     help_text = "the present state of a cluster (a file, a directory or -), or a YAML file of kind Scenario"
     add.add_argument("state", metavar="STATE", help=help_text)
     add.add_argument(
@@ -114,7 +109,7 @@ def add_eta(add: argparse.ArgumentParser) -> None:
     add_look(out)
 
 
-def eta_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore eta`; returns the exit code."""
     begin = monotonic()
     scenario = _scenario(options)

@@ -16,7 +16,7 @@ from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTria
 from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
 from kueuecore.answers.shares import Contender
 from kueuecore.cli.documents import document_head, workload_head
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.held_nodes import node_tables
 from kueuecore.cli.holders import holder_tables
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
@@ -31,32 +31,27 @@ from kueuecore.request_origins import RequestOrigins
 from kueuecore.states import Stage
 from kueuecore.times import format_time, nanoseconds
 
-__all__ = ["add_explain"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Reads a state, runs cycles until nothing changes, as `kueuecore run` does, and shows everything behind
 the decision about one workload: the obstacles by flavor, resource and cohort, which workloads hold
 what it needs, which of them could be preempted and which may not, and the rule for each. For a
 workload that already has quota, shows where it would go if it asked again now, and why."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore explain state.yaml team-a/train
   kubectl get clusterqueues,cohorts,localqueues,resourceflavors,workloads -A -o yaml |
     kueuecore explain - team-a/train --trusted
   kueuecore explain state.yaml Job/team-a/train -o json | jq '.obstacles[].text'
-
-exit codes:
 """
 
 _MOST_AHEAD = 5
 _UID = re.compile(r"\(UID: ([^,)\s]+)")
 
 
-def add_explain(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=explain_command)
     add_state(add)
     add.add_argument("workload", metavar="WORKLOAD", help=WORKLOAD_HELP)
     out = add.add_argument_group("output")
@@ -66,7 +61,7 @@ def add_explain(add: argparse.ArgumentParser) -> None:
     out.add_argument("--fail-on-pending", action="store_true", help="exit with 1 if the workload is pending")
 
 
-def explain_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore explain`; returns the exit code."""
     state = read_state(options)
     namespace, name = named_workload(state, options.workload)

@@ -10,12 +10,18 @@ from kueuecore.cli.streams import output, write
 from kueuecore.cli.table import Style, table
 from kueuecore.releases import DEFAULT_RELEASE, Release
 
-__all__ = ["add_gates"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
+
+DESCRIPTION = "Lists Kueue's feature gates: their defaults, their stages and what they do."
+
+EXAMPLES = """\
+  kueuecore gates
+  kueuecore gates --kueue 0.17                those of another release
+"""
 
 
-def add_gates(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.set_defaults(command=gates_command)
     add_kueue(add, sources="")
     add.add_argument(
         "--color",
@@ -25,7 +31,7 @@ def add_gates(add: argparse.ArgumentParser) -> None:
     )
 
 
-def gates_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore gates`; returns the exit code."""
     release = asked_release(options.kueue) or Release.named(DEFAULT_RELEASE)
     rows = [[gate.name, "on" if gate.default else "off", gate.stage, gate.what] for gate in release.feature_gates()]

@@ -12,7 +12,7 @@ from kueuecore._numbers import number_text
 from kueuecore._quantities import number
 from kueuecore._text import quoted, shown
 from kueuecore.cli.documents import document_head
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.output_files import write_with_files
 from kueuecore.cli.pages import require_page, write_page
@@ -26,27 +26,22 @@ from kueuecore.scenarios import parse_edit, read_scenario
 from kueuecore.studies import Plan, PlanPoint, WaitTarget, plan, processes, quota_scales
 from kueuecore.studies.quota_scaling import unit_suffix
 
-__all__ = ["add_plan"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Finds the smallest nominal quota that meets a target for waits, and shows how waits depend on quota.
 All quotas of a flavor are scaled by the same factor; everything else stays as it is."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore plan scenario.yaml --wait 'p95<=1h'
   kueuecore plan scenario.yaml --wait 'p99<=30m' --flavor h100 --step 8       whole nodes of eight GPUs
   kueuecore plan scenario.yaml --wait 'mean<=10m' --cluster-queue team-a      its quota, and the waits of its jobs
   kueuecore plan scenario.yaml --wait 'max<=1h' --seeds 20 --share 0.9        in 18 of 20 seeds
-
-exit codes:
 """
 
 
-def add_plan(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=plan_command)
     add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
     help_text = "the target: p95<=1h (any percentile), mean<=10m or max<=2h; a job that is never admitted waits forever"
     add.add_argument("--wait", metavar="TARGET", required=True, help=help_text)
@@ -77,7 +72,7 @@ def add_plan(add: argparse.ArgumentParser) -> None:
     add_look(out)
 
 
-def plan_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore plan`; returns the exit code."""
     require_page(options.report)
     target = WaitTarget.parse(options.wait)

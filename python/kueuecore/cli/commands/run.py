@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.options import add_inputs, add_style
 from kueuecore.cli.outcome import RunOutcome
 from kueuecore.cli.report import report
@@ -14,17 +14,16 @@ from kueuecore.cli.table import Style
 from kueuecore.states import Stage
 from kueuecore.steady_state import Ending
 
-__all__ = ["add_run"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Reads manifests, runs scheduling cycles until nothing changes any more, and shows the outcome.
 Time stands still unless you give --for; no workload finishes, and evicted pods stop at once.
 
 Reads Kueue's kinds (v1beta2 and v1beta1), Namespaces, LimitRanges, RuntimeClasses,
 PriorityClasses, ResourceClaimTemplates, DeviceClasses, Nodes and Pods. Jobs are turned into Workloads first."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore run queues.yaml jobs.yaml         what would happen to these jobs?
   kueuecore run -R manifests/ -o wide         a directory and its subdirectories, with more columns
   kueuecore run . --feature-gates PartialAdmission=false
@@ -33,17 +32,13 @@ examples:
     ns,resourceflavors,clusterqueues,cohorts,admissionchecks,workloadpriorityclasses,localqueues,workloads \\
     | kueuecore run - --trusted               what would a running Kueue do next?
   kueuecore run . -o json | jq -r '.workloads[] | select(.status == "Pending").message'
-
-exit codes:
 """
 _OUTPUT_HELP = """table (the default); wide: more columns, no wrapping; json: everything, as one document;
 yaml: the objects with the status that Kueue would write"""
 
 
-def add_run(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=run_command)
     add_inputs(add)
     out = add.add_argument_group("output")
     out.add_argument("-o", "--output", choices=["table", "wide", "json", "yaml"], default="table", help=_OUTPUT_HELP)
@@ -51,7 +46,7 @@ def add_run(add: argparse.ArgumentParser) -> None:
     add_style(out)
 
 
-def run_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore run`; returns the exit code."""
     style = Style.of(output(), options.color)
     state = read_state(options, span=options.span)

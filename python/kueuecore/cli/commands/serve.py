@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from kueuecore._configuration_sources import read_documents
 from kueuecore._json import text_at
 from kueuecore.cli.configured import Configured, configured, configured_by
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.kueue_release import add_kueue
 from kueuecore.cli.streams import to_stderr
 from kueuecore.configuration import Configuration
@@ -25,29 +25,24 @@ if TYPE_CHECKING:
     from kueuecore.kubernetes import Address, ServeSettings
     from kueuecore.kubernetes.api import Answered, Api
 
-__all__ = ["add_serve"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Schedules the jobs of a Kubernetes cluster by Kueue's rules, in Kueue's place: it creates Workloads, admits and
 evicts them, starts and stops their jobs, and writes statuses and events. The cluster needs Kueue's CRDs.
 With --dry-run it runs beside a Kueue, writes nothing, and logs where it would decide differently.
 
 Logs are JSON on standard error, one object per line. docs/run-in-a-cluster.md lists prerequisites and limits."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore serve --kubeconfig ~/.kube/config --config kueue.yaml --dry-run
   kueuecore serve                              in a pod, as deploy/kueuecore.yaml starts it
   kueuecore serve --server http://127.0.0.1:8001 --leader-elect=false
-
-exit codes:
 """
 
 
-def add_serve(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=serve_command)
     cluster = add.add_argument_group("cluster")
     cluster.add_argument(
         "--kubeconfig",
@@ -79,7 +74,7 @@ def add_serve(add: argparse.ArgumentParser) -> None:
     process.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
 
 
-def serve_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore serve`; returns the exit code."""
     try:
         importlib.import_module("kubernetes")

@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import argparse
 
-from kueuecore.cli.commands.anonymise import add_output, deciding_of, write_objects
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.dump_commands import add_output, deciding_of, write_objects
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.options import add_inputs
 from kueuecore.cli.progress import ctrl_c_raises, shrink_progress
 from kueuecore.cli.streams import to_stderr
 from kueuecore.dumps import Admits, KeepsPending, Preempts, Showing, Unsettled, shrink
 from kueuecore.errors import ManifestError
 
-__all__ = ["add_shrink"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Writes the smallest dump that still shows a decision: removes objects, then fields, flavors and pod
 sets, and makes numbers smaller, as long as the decision stays the same. None of the objects left can
 be removed without changing it. Name Workloads, or their jobs."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore shrink dump.yaml --trusted --pending team-a/train      the few objects that keep it waiting
   kueuecore shrink dump.yaml --pending team-a/train --message 'insufficient unused quota'
   kueuecore shrink manifests/ --preempts team-a/release team-b/sweep -o small.yaml
   kueuecore shrink loop.yaml --unsettled | kueuecore anonymise - -o share.yaml
-
-exit codes:
 """
 
 
-def add_shrink(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=shrink_command)
     add_inputs(add, takes_engines=False)
     what = add.add_argument_group("the decision to keep")
     one = what.add_mutually_exclusive_group(required=True)
@@ -47,7 +42,7 @@ def add_shrink(add: argparse.ArgumentParser) -> None:
     add_output(add.add_argument_group("output"))
 
 
-def shrink_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore shrink`; returns the exit code."""
     showing = _showing(options)
     manifests, deciding = deciding_of(options)

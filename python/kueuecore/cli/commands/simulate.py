@@ -15,7 +15,7 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
 from kueuecore._text import counted, shown
 from kueuecore.cli.documents import document_head, release_document
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.options import add_style, seed, step_seconds
 from kueuecore.cli.output_files import remove, require_folder, write_with_files
@@ -37,23 +37,20 @@ from kueuecore.scenarios import (
     waits_by,
 )
 from kueuecore.simulation import Checkpoint
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
-__all__ = ["add_simulate"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Runs a scenario in virtual time until nothing is left to happen, and shows what became of each
 job and how long jobs waited. The same scenario and seed always give the same result.
 docs/scenarios.md describes the file."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore simulate examples/scenario/scenario.yaml
   kueuecore simulate scenario.yaml --seed 2 -o wide   another seed, and a row for every job
   kueuecore simulate scenario.yaml -o json | jq '.clusterQueues[].waitSeconds'
   kueuecore simulate year.yaml --checkpoint year.checkpoint --resume   continue an interrupted run
-
-exit codes:
 """
 
 # At most this much work is lost, and saving takes a small fraction of it.
@@ -65,7 +62,6 @@ _LOST_NODES = ("MOVED", "NODE EVICTIONS")
 _COUNTS = ("JOBS", "ADMITTED", "FINISHED", "FAILED")
 _RIGHT = (*_COUNTS, *_TIMES, "EVICTIONS", *_LOST_NODES, "COPIES", "WASTED", "COPIES WAITED")
 _JOB_RIGHT = ("CREATED", "ADMITTED", "WAITED", "FINISHED", "EVICTIONS", *_LOST_NODES, "COPIES")
-_SECOND_NS = 1_000_000_000
 _ENDINGS = {
     ScenarioEnding.COMPLETE: "done",
     ScenarioEnding.CYCLE_LIMIT: "stopped, as it does not come to an end,",
@@ -74,10 +70,8 @@ _ENDINGS = {
 }
 
 
-def add_simulate(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=simulate_command)
     add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
     add_kueue(add, over="cluster.kueue")
     add.add_argument("--seed", type=seed, help="use this seed instead of the one in the file: 0 to 2^53")
@@ -106,7 +100,7 @@ def add_simulate(add: argparse.ArgumentParser) -> None:
     add_style(out)
 
 
-def simulate_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore simulate`; returns the exit code."""
     style = Style.of(output(), options.color)
     checkpoint = _checkpoint(options)
@@ -336,7 +330,7 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
                 "admitted": None if job.admitted is None else format_time(job.admitted),
                 "finished": None if job.finished is None else format_time(job.finished),
                 "failed": job.has_failed,
-                "waitSeconds": None if job.wait_ns is None else job.wait_ns / _SECOND_NS,
+                "waitSeconds": None if job.wait_ns is None else job.wait_ns / SECOND_NS,
                 "evictions": job.n_evictions,
                 "nodeReplacements": job.n_replacements,
                 "nodeEvictions": job.n_node_evictions,

@@ -13,7 +13,7 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
 from kueuecore._text import counted, shown
 from kueuecore.cli.documents import document_head, release_document
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.output_files import remove, write_with_files
 from kueuecore.cli.pages import require_page, write_page
@@ -31,21 +31,18 @@ from kueuecore.studies import processes
 from kueuecore.studies.sweep_points import field_names, value_names, value_text
 from kueuecore.studies.sweeping import Axis, Journal, Sweep, drawn_points, grid_points, sweep
 
-__all__ = ["add_sweep"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Runs one scenario at every point of a grid, or at random points, with each seed, and shows how long
 jobs wait at each point. Any field of the scenario, its objects and its jobs can vary."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore sweep scenario.yaml --grid \\
     'ClusterQueue/team-a:spec.resourceGroups[0].flavors[name=spot].resources[name=cpu].nominalQuota=[4, 8, 16]'
   kueuecore sweep scenario.yaml --random 50 --range 'work[0].count=10..200' --seeds 5 -o csv > points.csv
   kueuecore sweep scenario.yaml --grid 'work[0].count=[30, 60]' --grid 'cluster.cycle=[1s, 10s]' --report out.html
   kueuecore sweep scenario.yaml --grid 'cluster.cycle=[100ms, 1s]' --checkpoint sweep.jsonl --resume
-
-exit codes:
 """
 _COLUMNS = {
     "mean_wait_seconds": "MEAN WAIT",
@@ -59,10 +56,8 @@ _COLUMNS = {
 _HEADERS = tuple(_COLUMNS.values())
 
 
-def add_sweep(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=sweep_command)
     add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
     what = add.add_argument_group("what to vary; repeatable")
     help_text = "a field and its values: KIND/NAME:PATH=[V, ...], or PATH=[V, ...] for the scenario itself"
@@ -88,7 +83,7 @@ def add_sweep(add: argparse.ArgumentParser) -> None:
     add_look(out)
 
 
-def sweep_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore sweep`; returns the exit code."""
     require_page(options.report)
     axes = [_axis(it) for it in options.grid] + [_range(it) for it in options.ranges]

@@ -12,7 +12,7 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._replaced_files import replaced
 from kueuecore._text import shown
 from kueuecore.cli.documents import document_head, release_document
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.junit import junit_xml
 from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.output_files import require_file, write_with_files
@@ -24,27 +24,22 @@ from kueuecore.errors import ManifestError, Problem
 from kueuecore.policy_tests import CaseResult, PolicyTest, policy_test_files, read_policy_tests, run_policy_test
 from kueuecore.releases import DEFAULT_RELEASE, Release
 
-__all__ = ["add_test"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Runs policy tests: YAML files with queues, the jobs that arrive, and the expected outcome of each.
 Shows every expectation that is not met, with file and line, the actual outcome, and why."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore test examples/policy-tests         all files *_test.yaml in it and its subdirectories
   kueuecore test . -k 'borrows'                tests whose file or name contains this
   kueuecore test . --junit report.xml          for CI
   kueuecore test . -o json | jq '.tests[] | select(.outcome == "failed")'
-
-exit codes:
 """
 
 
-def add_test(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=test_command)
     help_text = "a YAML file of kind PolicyTest, a directory of such files, or - for stdin"
     add.add_argument("paths", metavar="PATH", nargs="+", help=help_text)
     help_text = "run only tests whose FILE::NAME contains this, ignoring case; * and ? are wildcards"
@@ -58,7 +53,7 @@ def add_test(add: argparse.ArgumentParser) -> None:
     add_look(out)
 
 
-def test_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore test`; returns the exit code."""
     require_file("--junit", options.junit)
     default = asked_release(None)

@@ -11,7 +11,7 @@ from kueuecore._text import shown
 from kueuecore.answers import Change, ChangeKind, NotEnough, Unblocking, unblock
 from kueuecore.answers.trials import MOST_TRIES
 from kueuecore.cli.documents import document_head, workload_head
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
 from kueuecore.cli.namespace_labels import namespace_note
 from kueuecore.cli.progress import line_progress
@@ -24,30 +24,25 @@ from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import format_time
 from kueuecore.waiting_cause import message_or_cause
 
-__all__ = ["add_unblock"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Reads a state, runs cycles until nothing changes, as `kueuecore run` does, and finds the smallest
 changes that would admit a waiting workload: more quota, fewer pods, another flavor, a higher
 priority, and so on. Each change is tried on a copy, and one step less is shown not to be enough. The
 changes that disturb other workloads least come first."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore unblock state.yaml team-a/train
   kueuecore unblock dump.yaml --trusted Job/team-a/train
   kueuecore unblock state.yaml team-a/train --only Quota --only Victims -o json
-
-exit codes:
 """
 
 _COLORS = {"Fits": "green", "Preempts": "cyan"}
 
 
-def add_unblock(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=unblock_command)
     add_state(add)
     add.add_argument("workload", metavar="WORKLOAD", help=WORKLOAD_HELP)
     help_text = "look for changes of this kind only; repeatable: " + ", ".join(ChangeKind)
@@ -64,7 +59,7 @@ def add_unblock(add: argparse.ArgumentParser) -> None:
     out.add_argument("--fail-on-pending", action="store_true", help="exit with 1 if the workload is pending")
 
 
-def unblock_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore unblock`; returns the exit code."""
     state = read_state(options)
     namespace, name = named_workload(state, options.workload)

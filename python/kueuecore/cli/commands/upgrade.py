@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kueuecore._configuration_sources import shown_release
-from kueuecore.cli.commands.anonymise import deciding_about, given_of
 from kueuecore.cli.configured import configured
 from kueuecore.cli.documents import yaml_document
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.dump_commands import deciding_about, given_of
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.options import add_inputs
 from kueuecore.cli.progress import ctrl_c_raises, upgrade_progress
 from kueuecore.cli.streams import is_utf8, output, to_stderr, write
@@ -30,9 +30,9 @@ from kueuecore.releases.unplayed import unplayed
 from kueuecore.steady_state import Ending
 from kueuecore.upgrades import MOST_RUNS, Upgrade, upgrade
 
-__all__ = ["add_upgrade"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Reads a state, runs cycles until nothing changes under two releases of Kueue, as `kueuecore run` does,
 and shows what the newer one decides otherwise, with the change of Kueue that causes it: what it does,
 its pull request, and the gates that keep the old decision. Also gates and objects that the newer release
@@ -40,24 +40,19 @@ refuses, and defaults on which decisions depend. Causes are found by running mix
 
 A single file of kind Scenario is run to its end under both: who waits less or more, and because of what."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore upgrade dump.yaml --trusted --config kueue.yaml --from 0.19 --to 0.20
   kueuecore upgrade manifests/ --from 0.16 -o wide            every workload, to the newest release
   kueuecore upgrade manifests/ --from 0.18 --to 0.19 --fail-on-difference -q       a check for CI
   kueuecore upgrade scenario.yaml --from 0.19 --to 0.20       a whole run in virtual time
   kueuecore upgrade dump.yaml --trusted --from 0.16 -o json | jq '.causes[].switches[].pulls'
-
-exit codes:
 """
 _KIND = re.compile(rb"^kind: *[\"']?Scenario\b", re.MULTILINE)
 _OUTPUT_HELP = "table (the default); wide: every workload, no wrapping; json or yaml: everything, as one document"
 
 
-def add_upgrade(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=upgrade_command)
     add_inputs(add, takes_engines=False, asks_release=False)
     between = add.add_argument_group("releases")
     help_text = (
@@ -79,7 +74,7 @@ def add_upgrade(add: argparse.ArgumentParser) -> None:
     out.add_argument("--fail-on-difference", action="store_true", help="exit with 1 if anything differs")
 
 
-def upgrade_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore upgrade`; returns the exit code."""
     if _is_scenario(options.paths):
         # Imported only where it is needed, as it takes numpy.

@@ -23,7 +23,7 @@ from kueuecore.answers import (
 )
 from kueuecore.answers.obstacles import why_by_fair_sharing
 from kueuecore.cli.documents import document_head
-from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.flavors import flavors_of_pod_sets
 from kueuecore.cli.job_names import jobs_with_workloads
 from kueuecore.cli.named_workload import named_workload
@@ -44,24 +44,21 @@ from kueuecore.steady_state import Ending, Settled, settle
 from kueuecore.times import format_time
 from kueuecore.waiting_cause import message_or_cause
 
-__all__ = ["add_what_if"]
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Reads a state, runs cycles until nothing changes, as `kueuecore run` does, and tries more jobs on a
 copy: each on its own, as the only head of the next cycle. --set and --delete change the copy first.
 With --settle all jobs are submitted to the copy, and cycles run again: which workloads would move?
 The state itself is not changed."""
 
-_EPILOG = """\
-examples:
+EXAMPLES = """\
   kueuecore what-if state.yaml -f job.yaml             would it get quota, where, and what is preempted?
   kueuecore what-if dump.yaml --trusted -f job.yaml --settle   and what else would move?
   kueuecore what-if state.yaml --settle \\
     --set 'ClusterQueue/team-a:spec.resourceGroups[0].flavors[name=spot].resources[name=cpu].nominalQuota=8'
   kueuecore what-if state.yaml -f job.yaml --set Job/train:spec.parallelism=2 --delete Workload/team-a/old
   kubectl get -o yaml job train | kueuecore what-if saved.engine -f - -o json
-
-exit codes:
 """
 
 _COLORS = {"Fits": "green", "Preempts": "cyan", "Waits": "yellow", "Undecided": "red"}
@@ -96,10 +93,8 @@ class _Rest:
     n_pending: int
 
 
-def add_what_if(add: argparse.ArgumentParser) -> None:
+def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
-    add.set_defaults(command=what_if_command)
     add_state(add)
     asked = add.add_argument_group("question")
     help_text = "jobs or Workloads to try, and objects to add with them: a file, a directory or -; repeatable"
@@ -119,7 +114,7 @@ def add_what_if(add: argparse.ArgumentParser) -> None:
     out.add_argument("--fail-on-pending", action="store_true", help="exit with 1 if a workload asked about would wait")
 
 
-def what_if_command(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `kueuecore what-if`; returns the exit code."""
     edits = [parse_edit(it) for it in options.edits]
     deletions = [parse_deletion(it) for it in options.deletions]
