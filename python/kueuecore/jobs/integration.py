@@ -20,7 +20,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Self
 
 from kueuecore._json import JsonObject, object_at, texts_at
@@ -30,6 +29,7 @@ from kueuecore.jobs.field_paths import Path, value_at, with_value
 from kueuecore.jobs.field_types import Shape
 from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.topology import topology_request
+from kueuecore.writes import Verb, Write
 
 __all__ = [
     "Finished",
@@ -37,8 +37,6 @@ __all__ = [
     "JobPodSet",
     "NoWorkload",
     "WorkloadIdentity",
-    "Write",
-    "WriteKind",
     "merged_into_templates",
     "written_to_templates",
 ]
@@ -137,28 +135,6 @@ class Finished:
     def reason(self) -> str:
         """The reason of the Workload's condition Finished."""
         return "Succeeded" if self.success else "Failed"
-
-
-class WriteKind(StrEnum):
-    """What to do with the manifest of a `Write`."""
-
-    CREATE = "Create"
-    UPDATE = "Update"
-    UPDATE_STATUS = "UpdateStatus"
-    DELETE = "Delete"
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One change of an object. Of several for one object, each builds on the one before.
-
-    Args:
-        manifest: The new object; for a deletion, the current one.
-        kind: Create it, update it or its status (the rest stays), or delete it.
-    """
-
-    manifest: JsonObject
-    kind: WriteKind = WriteKind.UPDATE
 
 
 class NoWorkload(Exception):  # noqa: N818  # nothing is wrong with the job
@@ -373,7 +349,7 @@ class Integration:
             started = merged_into_templates(job, self._paths(job), infos, configuration)
         if self.suspend_field is not None:
             started = with_value(started, self.suspend_field, False)
-        return (Write(started),)
+        return (Write(Verb.UPDATE, started),)
 
     def stop(
         self, job: JsonObject, infos: Sequence[PodSetInfo] | None, *, reason: str, message: str = ""
@@ -390,7 +366,7 @@ class Integration:
             return tuple(self.custom_stop(job, infos, reason, message))
         if self.is_suspended(job):
             return ()
-        return (Write(self.restored(self.suspend(job), infos)),)
+        return (Write(Verb.UPDATE, self.restored(self.suspend(job), infos)),)
 
     def restored(self, job: JsonObject, infos: Sequence[PodSetInfo] | None) -> JsonObject:
         """Return the job with what its pod sets had before; unchanged if their number differs."""
