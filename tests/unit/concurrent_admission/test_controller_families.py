@@ -12,7 +12,8 @@ from kueuecore import Configuration
 from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller import Controller, Metrics, Turn
-from tests.unit.concurrent_admission.families import KUEUE, MINUTE, NOW, SECOND, configuration
+from kueuecore.times import SECOND_NS
+from tests.unit.concurrent_admission.families import KUEUE, MINUTE, NOW, configuration
 
 PARENT_LABEL = "kueue.x-k8s.io/concurrent-admission-parent"
 
@@ -138,7 +139,7 @@ class World:
 
     def settle(self, *, seconds: int = 60) -> None:
         """Turn after turn, as the controller asks for them."""
-        end = self.api.now + seconds * SECOND
+        end = self.api.now + seconds * SECOND_NS
         for _ in range(200):
             self.turn()
             wake = self.controller.next_wake(self.api.now)
@@ -214,7 +215,7 @@ def test_a_job_moves_to_the_preferred_flavor_once_that_is_free() -> None:
     for _ in range(30):
         world.turn()
         seen.append(world.runs_on())
-        world.api.now += SECOND
+        world.api.now += SECOND_NS
     flavors = [it for index, it in enumerate(seen) if index == 0 or it != seen[index - 1]]
     assert flavors == ["cheap", None, "good"]
     assert world.variants["cheap"]["spec"]["active"] is False
@@ -266,7 +267,7 @@ def test_writes_that_are_refused_lead_to_the_same_end(seed: int) -> None:
     world.api.create(workload("train-0a1b2"))
     for _ in range(200):
         world.turn()
-        world.api.now += SECOND
+        world.api.now += SECOND_NS
         if world.find("filler") is not None and world.runs_on() == "cheap":
             world.controller.finished("filler", namespace="ns")
     assert world.runs_on() == "good"
@@ -359,7 +360,7 @@ def test_a_variant_that_is_refused_is_tried_again_later() -> None:
     assert [it.object.name.split("-")[2] for it in turn.objects] == ["good", "cheap"]
     world.controller.refuse_object(turn.objects[0], "no quota for objects", now=world.api.now)
     assert not world.controller.turn(world.api.now).objects
-    world.api.now += SECOND
+    world.api.now += SECOND_NS
     assert len(world.controller.turn(world.api.now).objects) == 2
 
 

@@ -13,6 +13,7 @@ from kueuecore.errors import ObjectRef
 from kueuecore.jobs import INTEGRATIONS, JobsConfiguration
 from kueuecore.jobs.requests import Request, Verb
 from kueuecore.objects import Namespace
+from kueuecore.times import SECOND_NS
 from tests.builders import cluster_queue, flavor
 from tests.jobs import POD
 
@@ -20,7 +21,6 @@ Json = dict[str, Any]
 AN = "kueue.x-k8s.io/"
 LWS = "leaderworkerset.sigs.k8s.io/"
 GATES = [{"name": f"{AN}admission"}, {"name": f"{AN}topology"}]
-SECOND = 10**9
 
 
 class Cluster:
@@ -57,7 +57,7 @@ class Cluster:
             for write in writes:
                 where: Any = {"namespace": write.namespace, "subresource": write.subresource}
                 self.loop.confirm(write, self.api.patch("Workload", write.name, write.patch, **where), now=self.now)
-            self.now += 2 * SECOND
+            self.now += 2 * SECOND_NS
             if not any(it.requests for it in works) and not writes:
                 return
         raise AssertionError("it never settles")

@@ -6,9 +6,9 @@ from typing import Any
 
 from kueuecore.api_server import ApiServer
 from kueuecore.controller import Controller, Turn, WorkloadWrite
+from kueuecore.times import SECOND_NS
 
-SECOND = 1_000_000_000
-START = 1_767_225_600 * SECOND
+START = 1_767_225_600 * SECOND_NS
 KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
@@ -62,7 +62,7 @@ class World:
 
     def turn(self) -> Turn:
         self.watch()
-        self.cluster.now += SECOND
+        self.cluster.now += SECOND_NS
         return self.controller.turn(self.now)
 
     def send(self, write: WorkloadWrite) -> None:
