@@ -22,15 +22,14 @@ from kueuecore.objects import (
 )
 from kueuecore.objects import Quantity as Quantity
 from kueuecore.states import Stage
-from kueuecore.times import format_time, nanoseconds
+from kueuecore.times import SECOND_NS, format_time, nanoseconds
 
 T0 = nanoseconds("2026-01-01T00:00:00Z")
-SECOND = 1_000_000_000
 
 
 def at(seconds: int) -> int:
     """The time `seconds` after the beginning."""
-    return T0 + seconds * SECOND
+    return T0 + seconds * SECOND_NS
 
 
 def quota(
@@ -133,7 +132,7 @@ def story(engine: Engine, now: int, cycles: int = 6) -> list[Any]:
     """What the next cycles decide, a second apart."""
     reported: list[Any] = []
     for number in range(cycles):
-        decision = engine.cycle(now + number * SECOND)
+        decision = engine.cycle(now + number * SECOND_NS)
         reported.append((decision.admissions, decision.preemptions, decision.pending, decision.parked, decision.events))
     return reported
 

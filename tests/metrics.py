@@ -11,12 +11,11 @@ from kueuecore import Configuration
 from kueuecore.api_server import ApiServer
 from kueuecore.controller import Controller, Metrics
 from kueuecore.controller.metric_families import FAMILIES
-from kueuecore.times import nanoseconds
+from kueuecore.times import SECOND_NS, nanoseconds
 
 Json = dict[str, Any]
 Samples = dict[str, float]
 KUEUE = "kueue.x-k8s.io/v1beta2"
-SECOND = 10**9
 START = nanoseconds("2026-01-01T00:00:00Z")
 
 
@@ -92,7 +91,7 @@ class Lab:
 
     def turn(self, seconds: float = 1) -> Any:
         """Later the controller sees what is new, decides, and its writes are accepted."""
-        self.cluster.now += int(seconds * SECOND)
+        self.cluster.now += int(seconds * SECOND_NS)
         self.watch()
         turn = self.controller.turn(self.cluster.now)
         for it in turn.writes:

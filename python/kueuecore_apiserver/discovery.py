@@ -107,14 +107,4 @@ def _subresource(resource: Resource, name: str) -> Object:
         "kind": resource.kind,
         "verbs": ["get", "patch", "update"],
     }
-    match name:
-        case "scale":
-            return {**plain, "group": "autoscaling", "version": "v1", "kind": "Scale"}
-        case "binding":
-            return {**plain, "kind": "Binding", "verbs": ["create"]}
-        case "eviction":
-            return {**plain, "group": "policy", "version": "v1", "kind": "Eviction", "verbs": ["create"]}
-        case "finalize":
-            return {**plain, "verbs": ["update"]}
-        case _:
-            return plain
+    return {**plain, "verbs": ["update"]} if name == "finalize" else plain

@@ -12,7 +12,6 @@ import yaml
 from kueuecore.api_server import RefusedError
 from kueuecore_apiserver.deletes import Deletes
 from kueuecore_apiserver.discovery import discovered, openapi_v2_protobuf
-from kueuecore_apiserver.pod_actions import bound, evicted
 from kueuecore_apiserver.reads import Reads
 from kueuecore_apiserver.refusals import (
     bad_request,
@@ -22,7 +21,6 @@ from kueuecore_apiserver.refusals import (
 )
 from kueuecore_apiserver.requests import Object, Request
 from kueuecore_apiserver.resources import Resource
-from kueuecore_apiserver.scales import scale_of
 from kueuecore_apiserver.store import Store, encoded
 from kueuecore_apiserver.writes import Writes
 
@@ -36,10 +34,7 @@ _HEALTH = ("/healthz", "/livez", "/readyz")
 # The verbs of each subresource.
 _SUBRESOURCE_VERBS: Mapping[str, tuple[str, ...]] = {
     "status": ("get", "update", "patch"),
-    "scale": ("get", "update", "patch"),
     "finalize": ("update",),
-    "binding": ("create",),
-    "eviction": ("create",),
 }
 
 
@@ -150,17 +145,10 @@ class Handler:
         return Answer(200, encoded(found))
 
     def _get(self, request: Request, resource: Resource) -> Answer:
-        if request.subresource == "scale":
-            return Answer(200, encoded(scale_of(resource, self.store.get(resource, request))))
         return Answer(200, self.reads.get(request, resource))
 
     def _create(self, request: Request, resource: Resource, body: Any) -> Answer:
-        plain = _object(body)
-        if request.subresource == "binding":
-            return Answer(201, encoded(bound(self.store, resource, request, plain)))
-        if request.subresource == "eviction":
-            return Answer(201, encoded(evicted(self.store, self.deletes, resource, request, plain)))
-        return self._written(request, resource, self._writes.create(request, resource, plain), code=201)
+        return self._written(request, resource, self._writes.create(request, resource, _object(body)), code=201)
 
     def _patch(self, request: Request, resource: Resource, body: bytes) -> Answer:
         is_new = self.store.find(resource, request.namespace, request.name) is None
@@ -182,8 +170,6 @@ class Handler:
         return Answer(200, encoded(status))
 
     def _written(self, request: Request, resource: Resource, new: Object, *, code: int = 200) -> Answer:
-        if request.subresource == "scale":
-            return Answer(code, encoded(new))
         if request.is_dry_run or "resourceVersion" not in new["metadata"]:
             return Answer(code, encoded({**new, "apiVersion": resource.api_version}))
         if self.store.find(resource, request.namespace, request.name or new["metadata"]["name"]) is not new:

@@ -9,25 +9,10 @@ from kueuecore._json import list_at, object_at, text_at
 from kueuecore_apiserver.requests import Object
 from kueuecore_apiserver.shapes import ANY, Shape, built_in_shape, shape_of_schema
 
-__all__ = ["BUILT_IN", "CRD_GROUP", "KUEUE_GROUP", "Registry", "Resource", "Scale"]
+__all__ = ["BUILT_IN", "CRD_GROUP", "KUEUE_GROUP", "Registry", "Resource"]
 
 CRD_GROUP = "apiextensions.k8s.io"
 KUEUE_GROUP = "kueue.x-k8s.io"
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """Where an object has its replicas, as field paths.
-
-    Args:
-        spec: Path of the desired number.
-        status: Path of the current number.
-        selector: Path of the selector of its pods, a string; empty if there is none.
-    """
-
-    spec: tuple[str, ...]
-    status: tuple[str, ...]
-    selector: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +29,6 @@ class Resource:
         short_names: Short names in commands.
         categories: The categories to which it belongs, as in `kubectl get all`.
         has_status: Whether the status is a subresource.
-        scale: Where it has its replicas, if it can be scaled.
         stored_as: Its kind in the in-memory server.
         storage_version: The version in which it is stored.
         crd: The CustomResourceDefinition that created it; `None` if it is built in.
@@ -61,7 +45,6 @@ class Resource:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     has_status: bool = False
-    scale: Scale | None = None
     stored_as: str = ""
     storage_version: str = ""
     crd: Object | None = None
@@ -99,11 +82,10 @@ class Resource:
     @property
     def subresources(self) -> tuple[str, ...]:
         """The subresources with which it is served."""
-        own = {"Pod": ("binding", "eviction"), "Namespace": ("finalize",)}.get("" if self.group else self.kind, ())
-        return (*(("status",) if self.has_status else ()), *(("scale",) if self.scale else ()), *own)
+        own = ("finalize",) if (self.group, self.kind) == ("", "Namespace") else ()
+        return (*(("status",) if self.has_status else ()), *own)
 
 
-_REPLICAS = Scale(("spec", "replicas"), ("status", "replicas"))
 _RBAC = ("rbac.authorization.k8s.io", "v1")
 _DEVICES = ("resource.k8s.io", "v1")
 
@@ -116,7 +98,6 @@ def _built_in(
     *,
     cluster: bool = False,
     status: bool = False,
-    scale: Scale | None = None,
     categories: tuple[str, ...] = (),
 ) -> Resource:
     group, version = group_version
@@ -130,7 +111,6 @@ def _built_in(
         short_names=tuple(short_names.split()),
         categories=categories,
         has_status=status,
-        scale=scale,
         stored_as=kind,
         storage_version=version,
         shape=built_in_shape(group, kind),
@@ -153,9 +133,9 @@ BUILT_IN: tuple[Resource, ...] = (
     _built_in(_CORE, "services", "Service", "svc", status=True, categories=_ALL),
     _built_in((CRD_GROUP, "v1"), "customresourcedefinitions", "CustomResourceDefinition", "crd crds", cluster=True,
               status=True, categories=("api-extensions",)),
-    _built_in(_APPS, "deployments", "Deployment", "deploy", status=True, scale=_REPLICAS, categories=_ALL),
-    _built_in(_APPS, "replicasets", "ReplicaSet", "rs", status=True, scale=_REPLICAS, categories=_ALL),
-    _built_in(_APPS, "statefulsets", "StatefulSet", "sts", status=True, scale=_REPLICAS, categories=_ALL),
+    _built_in(_APPS, "deployments", "Deployment", "deploy", status=True, categories=_ALL),
+    _built_in(_APPS, "replicasets", "ReplicaSet", "rs", status=True, categories=_ALL),
+    _built_in(_APPS, "statefulsets", "StatefulSet", "sts", status=True, categories=_ALL),
     _built_in(("batch", "v1"), "jobs", "Job", status=True, categories=_ALL),
     _built_in(("coordination.k8s.io", "v1"), "leases", "Lease"),
     _built_in(("node.k8s.io", "v1"), "runtimeclasses", "RuntimeClass", cluster=True),
@@ -248,7 +228,6 @@ def _of_crd(crd: Object, stored_as: str) -> Iterable[Resource]:
         if not version.get("served"):
             continue
         subresources = object_at(version, "subresources")
-        scale = object_at(subresources, "scale")
         yield Resource(
             group=text_at(spec, "group"),
             version=text_at(version, "name"),
@@ -259,17 +238,9 @@ def _of_crd(crd: Object, stored_as: str) -> Iterable[Resource]:
             short_names=tuple(map(str, list_at(names, "shortNames"))),
             categories=tuple(map(str, list_at(names, "categories"))),
             has_status="status" in subresources,
-            scale=_scale(scale) if scale else None,
             stored_as=stored_as,
             storage_version=storage,
             crd=crd,
             shape=shape_of_schema(object_at(version, "schema", "openAPIV3Schema")),
             selectable=tuple(text_at(it, "jsonPath").removeprefix(".") for it in list_at(version, "selectableFields")),
         )
-
-
-def _scale(scale: Object) -> Scale:
-    def path(name: str) -> tuple[str, ...]:
-        return tuple(filter(None, text_at(scale, name).split(".")))
-
-    return Scale(path("specReplicasPath"), path("statusReplicasPath"), path("labelSelectorPath"))

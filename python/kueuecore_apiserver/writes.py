@@ -27,7 +27,6 @@ from kueuecore_apiserver.refusals import (
 )
 from kueuecore_apiserver.requests import Object, Request
 from kueuecore_apiserver.resources import CRD_GROUP, KUEUE_GROUP, Resource
-from kueuecore_apiserver.scales import scale_of, scaled
 from kueuecore_apiserver.store import Store, as_version
 
 __all__ = ["Writes"]
@@ -114,14 +113,12 @@ class Writes:
             raise forbidden(resource.group, resource.plural, text_at(new, "metadata", "name"), why, [dict(cause)])
 
     def update(self, request: Request, resource: Resource, body: Object) -> Object:
-        """Replace an object, or its status, or its scale.
+        """Replace an object, or its status.
 
         Raises:
             RefusedError: It must not be replaced.
         """
         old = self._store.get(resource, request)
-        if request.subresource == "scale":
-            return self._scaled(request, resource, old, body)
         _check_kind(resource, body)
         given = object_at(body, "metadata")
         if text_at(given, "name") != request.name:
@@ -135,7 +132,7 @@ class Writes:
         return self._replaced(request, resource, old, body)
 
     def patch(self, request: Request, resource: Resource, body: Any) -> Object:
-        """Patch an object, its status or its scale, or apply a configuration.
+        """Patch an object or its status, or apply a configuration.
 
         Raises:
             RefusedError: The patch is not allowed.
@@ -143,10 +140,6 @@ class Writes:
         if request.content_type == APPLY:
             return self._applied(request, resource, body)
         old = self._store.get(resource, request)
-        if request.subresource == "scale":
-            before = scale_of(resource, old)
-            after = patched_by(request.content_type, before, body, resource.shape, is_custom=True)
-            return self._scaled(request, resource, old, after)
         live = as_version(old, resource)
         new = patched_by(request.content_type, live, body, resource.shape, is_custom=resource.is_custom)
         _check_kind(resource, new)
@@ -154,10 +147,6 @@ class Writes:
             why = "metadata.name: Invalid value: field is immutable"
             raise invalid(resource.group, resource.kind, request.name, [Cause("metadata.name", why.partition(": ")[2])])
         return self._replaced(request, resource, old, new)
-
-    def _scaled(self, request: Request, resource: Resource, old: Object, scale: Object) -> Object:
-        new = self._replaced(request, resource, old, scaled(resource, old, scale))
-        return scale_of(resource, new)
 
     def _replaced(self, request: Request, resource: Resource, old: Object, body: Object) -> Object:
         """Store the client's new version of an object."""

@@ -10,12 +10,12 @@ import pytest
 from kueuecore.concurrent_admission import flavor_of, reconcile_parent, workload_key
 from kueuecore.reference.families import look
 from kueuecore.reference.settings import Settings
+from kueuecore.times import SECOND_NS
 from tests.unit.concurrent_admission.families import (
     GATE,
     MINUTE,
     NOW,
     PARENT,
-    SECOND,
     admission,
     at,
     cluster_queue,
@@ -44,7 +44,7 @@ def status(random: Random, flavor: str) -> dict[str, Any]:
     said = []
     for kind, reasons in KINDS.items():
         if random.random() < (0.05 if kind in RARE else 0.5):
-            time = NOW - random.randrange(600) * SECOND
+            time = NOW - random.randrange(600) * SECOND_NS
             is_true = random.random() < 0.6
             said.append(condition(kind, is_true, random.choice(reasons), random.choice("abc"), time))
     random.shuffle(said)

@@ -15,7 +15,7 @@ from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, t
 from kueuecore.releases import Release
 from kueuecore.testing.chance import Chance
 from kueuecore.testing.history import START, History, Move, MoveKind, key_of, without_min_counts
-from kueuecore.times import format_time, nanoseconds
+from kueuecore.times import SECOND_NS, format_time, nanoseconds
 from tests.judge.gates import knows, settled
 from tests.judge.known import without_known
 from tests.judge.stored import ELASTIC, SLICE_OF, stored, with_defaults
@@ -23,7 +23,6 @@ from tests.random_runs import READY, job
 
 __all__ = ["Draft", "draft_of_history", "draft_of_run"]
 
-_SECOND_NS = 1_000_000_000
 _UPDATED = ("ClusterQueue", "LocalQueue", "Cohort", "Node", "Pod", "Topology", "ResourceFlavor")
 _MOST_CYCLES = 60
 # Before, a leader and its workers may lose pods (kueue#13766).
@@ -279,14 +278,14 @@ def _separate(events: Sequence[JsonObject], *, by_queue: bool) -> None:
             continue
         key, queue = key_of(workload), text_at(workload, "spec", "queueName")
         if key not in stamps:
-            drawn = (nanoseconds(text_at(workload, "metadata", "creationTimestamp")) - START) // _SECOND_NS
+            drawn = (nanoseconds(text_at(workload, "metadata", "creationTimestamp")) - START) // SECOND_NS
             stamp = int_at(event, "at") if drawn > 0 else drawn
             while stamp in taken and not (by_queue and taken[stamp] == queue):
                 stamp -= 1
             taken[stamp], stamps[key] = queue, stamp
         metadata = {
             **object_at(workload, "metadata"),
-            "creationTimestamp": format_time(START + stamps[key] * _SECOND_NS),
+            "creationTimestamp": format_time(START + stamps[key] * SECOND_NS),
         }
         event["object"] = {**workload, "metadata": metadata}
 

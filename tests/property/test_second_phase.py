@@ -16,10 +16,10 @@ from kueuecore.checks import CheckAnswer, CheckController, CheckState, Review, W
 from kueuecore.provisioning import QueuedCapacity, Stock, VirtualProvisioning
 from kueuecore.simulation import VirtualCluster
 from kueuecore.testing import check_invariants
+from kueuecore.times import SECOND_NS
 from tests.property.worlds import times
 from tests.random_runs import random_run
 
-SECOND = 1_000_000_000
 NAMES = ("a", "b", "dws")
 KUEUE = "kueue.x-k8s.io/v1beta2"
 
@@ -50,7 +50,7 @@ class Whims(CheckController):
             turn = f"{self.seed}/{metadata['name']}/{name}/{entry.get('lastTransitionTime')}"
             chance = random.Random(turn)
             is_new = entry.get("state") == "Pending"
-            at = self.since.setdefault(turn, now) + chance.choice((0, 0, 3, 20) if is_new else (3, 20)) * SECOND
+            at = self.since.setdefault(turn, now) + chance.choice((0, 0, 3, 20) if is_new else (3, 20)) * SECOND_NS
             state = chance.choices(list(CheckState), (1, 6, 2, 1) if is_new else (0, 0, 1, 1))[0]
             if not is_new and (state == entry.get("state") or chance.random() < 0.7 or int_at(entry, "retryCount") > 1):
                 continue

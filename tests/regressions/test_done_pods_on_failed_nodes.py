@@ -10,10 +10,9 @@ from typing import Any
 
 from kueuecore import Engine
 from kueuecore.reference import World
-from kueuecore.times import nanoseconds
+from kueuecore.times import SECOND_NS, nanoseconds
 from tests.topologies import BLOCK, HOST, NOW, RACK, Json, flavor, namespace, node, pod_set, queue, topology, workload
 
-SECOND = 1_000_000_000
 START = nanoseconds(NOW)
 
 
@@ -23,10 +22,10 @@ def admitted_and_done(decider: Any, status: Any) -> Json:
     decider.cycle(START)
     done: Json = {**workload("w", pod_set(count=2)), "status": {**status(), "reclaimablePods": []}}
     done["status"]["reclaimablePods"] = [{"name": "main", "count": 2}]
-    decider.apply(json.dumps(done).encode() if isinstance(decider, Engine) else [done], now=START + SECOND)
-    decider.reconcile(START + SECOND)
-    decider.delete("Node", "a", now=START + 2 * SECOND)
-    decider.reconcile(START + 2 * SECOND)
+    decider.apply(json.dumps(done).encode() if isinstance(decider, Engine) else [done], now=START + SECOND_NS)
+    decider.reconcile(START + SECOND_NS)
+    decider.delete("Node", "a", now=START + 2 * SECOND_NS)
+    decider.reconcile(START + 2 * SECOND_NS)
     return done
 
 
@@ -42,7 +41,7 @@ def test_the_engine_reports_the_count_that_is_left() -> None:
     engine = Engine()
     engine.apply(world(), now=START)
     admitted_and_done(engine, lambda: engine.workload("w", namespace="ns").status)
-    decision = engine.cycle(START + 3 * SECOND)
+    decision = engine.cycle(START + 3 * SECOND_NS)
     (placed,) = decision.placed
     assert (placed.name, placed.pod_sets[0].count) == ("w", 0)
     status = engine.workload("w", namespace="ns").status
@@ -54,5 +53,5 @@ def test_the_engine_reports_the_count_that_is_left() -> None:
 def test_the_reference_reports_it_too() -> None:
     reference = World(world(), now=START)
     admitted_and_done(reference, lambda: reference.kind("Workload")["ns/w"]["status"])
-    (placed,) = reference.cycle(START + 3 * SECOND).placements
+    (placed,) = reference.cycle(START + 3 * SECOND_NS).placements
     assert (placed.name, placed.pod_sets[0].count) == ("w", 0)

@@ -17,15 +17,14 @@ from kueuecore.multikueue import MANAGER
 from kueuecore.scenarios import ClusterPart, Disconnection, FleetPart, Scenario, Span, Work, WorkerPart, run_scenario
 from kueuecore.simulation import Happening, JobPlan, Operation, StepKind, VirtualCluster
 from kueuecore.submissions import Submissions
-from kueuecore.times import END_NS, nanoseconds
+from kueuecore.times import END_NS, SECOND_NS, nanoseconds
 from tests.regressions.scenarios import CLUSTER, FLEET, Read, problems
 from tests.unit.test_simulation import NOW, QUEUES, workload
 
-SECOND = 10**9
 START = nanoseconds(NOW)
 CENTURY = 100 * 365 * 86400.0
 # From the beginning to the end of time.
-LEFT = (END_NS - START) // SECOND
+LEFT = (END_NS - START) // SECOND_NS
 
 
 def create(name: str, at: float = 0, **plan: Any) -> Happening:

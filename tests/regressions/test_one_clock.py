@@ -11,10 +11,10 @@ from kueuecore._json import JsonObject, object_at
 from kueuecore.checks import CheckAnswer, CheckController, CheckState, Review, WorkloadKey
 from kueuecore.simulation import Happening, JobPlan, Operation, StepKind
 from kueuecore.submissions import Submissions
+from kueuecore.times import SECOND_NS
 from tests.property.test_virtual import Onlooker
 
 NOW = "2026-01-01T00:00:00Z"
-SECOND = 10**9
 QUEUES = """
 {apiVersion: v1, kind: Namespace, metadata: {name: ns}}
 ---
@@ -55,7 +55,7 @@ def create(at: float, name: str, **spec: object) -> Happening:
 
 
 def times(run: Run, kind: StepKind) -> list[tuple[float, str]]:
-    return [((it.time - run.start) / SECOND, it.key) for it in run.steps if it.kind is kind]
+    return [((it.time - run.start) / SECOND_NS, it.key) for it in run.steps if it.kind is kind]
 
 
 @pytest.mark.parametrize("checks", [[], [Onlooker()]])
@@ -73,7 +73,7 @@ def test_what_comes_between_two_cycles_comes_at_its_time(checks: Sequence[CheckC
         QUEUES, [create(0, "a"), create(0, "b"), create(0.25, "c"), create(1.5, "d")], now=NOW, checks=checks
     )
     assert [time for time, _ in times(run, StepKind.CREATED)] == [0, 0, 0.25, 1.5]
-    assert [it.time - run.start for it in run.cycles] == [0, SECOND, 2 * SECOND, 3 * SECOND]
+    assert [it.time - run.start for it in run.cycles] == [0, SECOND_NS, 2 * SECOND_NS, 3 * SECOND_NS]
 
 
 class Approval(CheckController):
@@ -101,7 +101,7 @@ def test_a_controller_that_fails_is_asked_again() -> None:
     with pytest.raises(RuntimeError, match="broken"):
         cluster.advance()
     approval.is_broken = False
-    assert [(it.time - cluster.start) / SECOND for it in cluster.advance()] == [5, 65]
+    assert [(it.time - cluster.start) / SECOND_NS for it in cluster.advance()] == [5, 65]
     assert [it.kind for it in cluster.steps] == [StepKind.CREATED, StepKind.ADMITTED, StepKind.FINISHED]
 
 
@@ -124,7 +124,7 @@ def test_what_has_happened_by_the_clock_can_be_looked_up() -> None:
     cluster = VirtualCluster(QUEUES, now=NOW)
     cluster.schedule([create(5, "a"), Happening(at=90, op=Operation.DELETE, key="ns/a")])
     assert cluster.object("Workload", "a", namespace="ns") is None
-    cluster.advance(cluster.start + 10 * SECOND)
+    cluster.advance(cluster.start + 10 * SECOND_NS)
     assert cluster.workload("a", namespace="ns")["spec"] == {**object_at(workload("a"), "spec")}
     assert cluster.is_running("a", namespace="ns")
     cluster.advance()
@@ -151,11 +151,11 @@ def test_a_cycle_that_waits_for_pods_goes_on_when_somebody_ends_the_job() -> Non
                 )
             ]
         )
-    cluster.advance(cluster.start + 100 * SECOND)
+    cluster.advance(cluster.start + 100 * SECOND_NS)
     assert [it.key for it in cluster.steps if it.kind is StepKind.ADMITTED] == ["ns/a"], "b waits for the pods of a"
     assert cluster.finish("a", namespace="ns")
-    cluster.advance(cluster.start + 101 * SECOND)
-    admitted = [(it.time - cluster.start) / SECOND for it in cluster.steps if it.kind is StepKind.ADMITTED]
+    cluster.advance(cluster.start + 101 * SECOND_NS)
+    admitted = [(it.time - cluster.start) / SECOND_NS for it in cluster.steps if it.kind is StepKind.ADMITTED]
     assert admitted == [1, 100]
 
 
@@ -172,7 +172,7 @@ class Budget(Approval):
 
     def observe(self, manifest: JsonObject, *, now: int) -> Collection[WorkloadKey]:
         if manifest["kind"] == "Budget":
-            self.budgets.append((now / SECOND % 60, str(object_at(manifest, "spec")["money"])))
+            self.budgets.append((now / SECOND_NS % 60, str(object_at(manifest, "spec")["money"])))
         return ()
 
 

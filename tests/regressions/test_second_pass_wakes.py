@@ -6,10 +6,9 @@ Rules/08 §11.10: the pass comes a second after a node was recorded as failed, t
 from __future__ import annotations
 
 from kueuecore import Engine
-from kueuecore.times import nanoseconds
+from kueuecore.times import SECOND_NS, nanoseconds
 from tests.topologies import BLOCK, HOST, NOW, RACK, flavor, namespace, node, pod_set, queue, topology, workload
 
-SECOND = 1_000_000_000
 START = nanoseconds(NOW)
 
 
@@ -25,9 +24,9 @@ def test_a_second_pass_wakes_its_engine() -> None:
     engine.cycle(START)
     engine.reconcile(START)
     assert engine.next_wake() is None
-    engine.delete("Node", "a", now=START + SECOND)
-    engine.reconcile(START + SECOND)
-    assert engine.next_wake() == START + 2 * SECOND
-    (placed,) = engine.cycle(START + 2 * SECOND).placed
+    engine.delete("Node", "a", now=START + SECOND_NS)
+    engine.reconcile(START + SECOND_NS)
+    assert engine.next_wake() == START + 2 * SECOND_NS
+    (placed,) = engine.cycle(START + 2 * SECOND_NS).placed
     assert placed.name == "w"
     assert engine.next_wake() is None

@@ -18,11 +18,11 @@ from kueuecore.provisioning import (
     VirtualProvisioning,
 )
 from kueuecore.simulation import JobPlan, StepKind
+from kueuecore.times import SECOND_NS
 from tests.topologies import BLOCK, HOST, NOW, RACK, flavor, kueue, namespace, node, pod_set, queue, topology, workload
 
 Json = dict[str, Any]
 
-SECOND = 1_000_000_000
 CLASS = "queued-provisioning.gke.io"
 
 
@@ -74,16 +74,16 @@ def pods_of(made: VirtualCluster, name: str = "w") -> Any:
 
 
 def reported(made: VirtualCluster) -> list[tuple[float, StepKind]]:
-    return [((it.time - made.start) / SECOND, it.kind) for it in made.steps]
+    return [((it.time - made.start) / SECOND_NS, it.kind) for it in made.steps]
 
 
 def test_a_workload_waits_for_its_capacity_and_gets_its_place_in_the_second_pass() -> None:
     made = cluster(scripted(after(300)))
-    made.submit(workload("w", pod_set(count=2, required=RACK)), JobPlan(run_seconds=60))
-    made.advance(made.start + 299 * SECOND)
+    made.submit(workload("w", pod_set(count=2, required=RACK)), run_seconds=60)
+    made.advance(made.start + 299 * SECOND_NS)
     assert pods_of(made)["delayedTopologyRequest"] == "Pending"
     assert "topologyAssignment" not in pods_of(made)
-    made.advance(made.start + 310 * SECOND)
+    made.advance(made.start + 310 * SECOND_NS)
     assert pods_of(made)["delayedTopologyRequest"] == "Ready"
     (placed,) = pods_of(made)["topologyAssignment"]["slices"]
     assert placed["domainCount"] == 2
@@ -93,10 +93,10 @@ def test_a_workload_waits_for_its_capacity_and_gets_its_place_in_the_second_pass
 
 def test_nodes_go_with_the_request_of_a_job_that_was_evicted() -> None:
     made = cluster(scripted(after(10), after(100, RequestCondition.CAPACITY_REVOKED)))
-    made.submit(workload("w", pod_set(count=1, required=RACK)), JobPlan(run_seconds=600))
-    made.advance(made.start + 50 * SECOND)
+    made.submit(workload("w", pod_set(count=1, required=RACK)), run_seconds=600)
+    made.advance(made.start + 50 * SECOND_NS)
     assert made.object("Node", "w-dws-1-0") is not None
-    made.advance(made.start + 101 * SECOND)
+    made.advance(made.start + 101 * SECOND_NS)
     assert made.object("Node", "w-dws-1-0") is None
     assert [kind for _, kind in reported(made)][:2] == [StepKind.CREATED, StepKind.ADMITTED]
 
@@ -104,7 +104,7 @@ def test_nodes_go_with_the_request_of_a_job_that_was_evicted() -> None:
 def test_nodes_go_with_a_workload_that_is_deleted() -> None:
     made = cluster(scripted(after(10)))
     made.submit(workload("w", pod_set(count=1, required=RACK)))
-    made.advance(made.start + 50 * SECOND)
+    made.advance(made.start + 50 * SECOND_NS)
     assert made.object("Node", "w-dws-1-0") is not None
     made.delete("Workload", "w", namespace="ns")
     made.advance()
@@ -114,12 +114,12 @@ def test_nodes_go_with_a_workload_that_is_deleted() -> None:
 def test_a_delayed_workload_without_a_place_keeps_its_quota_and_tries_again() -> None:
     # Nobody brings nodes; somebody adds one later.
     made = cluster(ScriptedCapacity({CLASS: [after(10)]}))
-    made.submit(workload("w", pod_set(count=1, required=RACK)), JobPlan(run_seconds=60))
-    made.advance(made.start + 100 * SECOND)
+    made.submit(workload("w", pod_set(count=1, required=RACK)), run_seconds=60)
+    made.advance(made.start + 100 * SECOND_NS)
     assert [kind for _, kind in reported(made)] == [StepKind.CREATED]
     assert pods_of(made)["delayedTopologyRequest"] == "Pending"
     made.apply(_pooled(node("late", "b1", "r1")))
-    made.advance(made.start + 140 * SECOND)
+    made.advance(made.start + 140 * SECOND_NS)
     ((_, _), (admitted, kind)) = reported(made)
     assert kind is StepKind.ADMITTED
     # Attempts come 1, 3, 7, 15 and 31 seconds after the check was ready, and then every 30.
@@ -133,6 +133,6 @@ def test_orders_for_a_finite_stock_bring_nodes_one_after_the_other(stock: int) -
     for name in ("a", "b"):
         made.submit(workload(name, pod_set(count=2, required=RACK)), JobPlan(run_seconds=100))
     made.advance()
-    admitted = [round((it.time - made.start) / SECOND) for it in made.steps if it.kind is StepKind.ADMITTED]
+    admitted = [round((it.time - made.start) / SECOND_NS) for it in made.steps if it.kind is StepKind.ADMITTED]
     assert admitted == ([31, 162] if stock == 2 else [31, 32])
     assert sum(it.kind is StepKind.FINISHED for it in made.steps) == 2

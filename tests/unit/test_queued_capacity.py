@@ -18,14 +18,14 @@ from kueuecore.provisioning import (
     ScriptedCapacity,
     Stock,
 )
+from kueuecore.times import SECOND_NS
 
-SECOND = 1_000_000_000
 REGION = "topology.kubernetes.io/region"
 
 
 def order(name: str, gpus: int = 4, *, region: str = "tokyo", at: int = 0, **parameters: str) -> CapacityRequest:
     pods = RequestedPodSet(1, {"gpu": Fraction(gpus)}, {REGION: region} if region else {})
-    return CapacityRequest("ns", name, "queued", parameters, (pods,), ("ns", name), at * SECOND)
+    return CapacityRequest("ns", name, "queued", parameters, (pods,), ("ns", name), at * SECOND_NS)
 
 
 class Cloud:
@@ -35,12 +35,12 @@ class Cloud:
         self.capacity = QueuedCapacity(stocks, seed=seed)
 
     def look(self, request: CapacityRequest, at: int, *, is_used: bool = False) -> CapacityState:
-        return self.capacity.look(request, is_used=is_used, now=at * SECOND)
+        return self.capacity.look(request, is_used=is_used, now=at * SECOND_NS)
 
     def says(self, request: CapacityRequest, at: int, *, is_used: bool = False) -> tuple[str, int | None]:
         """The last condition, and when to look again."""
         state = self.look(request, at, is_used=is_used)
-        return [*state.conditions][-1].value, None if state.look_again is None else state.look_again // SECOND
+        return [*state.conditions][-1].value, None if state.look_again is None else state.look_again // SECOND_NS
 
 
 def test_stock_is_bound_from_the_order_to_the_release() -> None:
@@ -51,7 +51,7 @@ def test_stock_is_bound_from_the_order_to_the_release() -> None:
     assert cloud.look(second, 0).expected == "Waiting for stock in tokyo"
     assert cloud.says(first, 60) == ("Provisioned", None)
     assert cloud.capacity.free("tokyo") == {"gpu": 2}
-    cloud.capacity.release(first, now=100 * SECOND)
+    cloud.capacity.release(first, now=100 * SECOND_NS)
     assert cloud.says(second, 100) == ("Accepted", 160)
     assert cloud.says(second, 160) == ("Provisioned", None)
 
@@ -62,7 +62,7 @@ def test_who_is_first_goes_first() -> None:
     for request in (running, large, small):
         cloud.look(request, 0)
     assert cloud.look(small, 1).expected == "Waiting for stock in tokyo"
-    cloud.capacity.release(large, now=2 * SECOND)
+    cloud.capacity.release(large, now=2 * SECOND_NS)
     assert cloud.says(small, 2) == ("Provisioned", None)
 
 
@@ -82,7 +82,7 @@ def test_an_order_is_given_up_after_a_while() -> None:
     late = order("b", at=10)
     assert cloud.says(late, 10) == ("Accepted", 40)
     assert cloud.says(late, 40) == ("Failed", None)
-    cloud.capacity.release(order("a"), now=50 * SECOND)
+    cloud.capacity.release(order("a"), now=50 * SECOND_NS)
     assert cloud.says(late, 50) == ("Failed", None), "what has failed stays so"
 
 

@@ -9,10 +9,9 @@ import pytest
 from kueuecore import ManifestError
 from kueuecore.errors import UnknownObjectError
 from kueuecore.simulation import Happening, JobPlan, Operation, RunEnding, VirtualCluster
-from kueuecore.times import nanoseconds
+from kueuecore.times import SECOND_NS, nanoseconds
 from tests.unit.test_simulation import NOW, QUEUES, workload
 
-SECOND = 1_000_000_000
 START = nanoseconds(NOW)
 
 
@@ -21,16 +20,16 @@ def cluster(**options: Any) -> VirtualCluster:
 
 
 def reported(steps: Any) -> list[tuple[float, str, str]]:
-    return [((step.time - START) / SECOND, step.kind.value, step.key) for step in steps]
+    return [((step.time - START) / SECOND_NS, step.kind.value, step.key) for step in steps]
 
 
 def test_time_advances_only_as_far_as_asked() -> None:
     here = cluster()
     assert here.submit(workload("a"), JobPlan(run_seconds=60)) == ("ns/a",)
     assert here.next_event_time == START
-    assert reported(here.advance(START + 59 * SECOND)) == [(0, "Admitted", "ns/a")]
-    assert (here.now, here.is_running("a", namespace="ns")) == (START + 59 * SECOND, True)
-    assert here.next_event_time == START + 60 * SECOND
+    assert reported(here.advance(START + 59 * SECOND_NS)) == [(0, "Admitted", "ns/a")]
+    assert (here.now, here.is_running("a", namespace="ns")) == (START + 59 * SECOND_NS, True)
+    assert here.next_event_time == START + 60 * SECOND_NS
     assert reported(here.advance()) == [(60, "Finished", "ns/a")]
     assert [here.next_event_time] == [None]
     assert not here.step()
@@ -38,12 +37,12 @@ def test_time_advances_only_as_far_as_asked() -> None:
 
 def test_outside_events_happen_now() -> None:
     here = cluster()
-    here.advance(START + 10 * SECOND)
-    here.submit(workload("a"), now=START + 5 * SECOND)
+    here.advance(START + 10 * SECOND_NS)
+    here.submit(workload("a"), now=START + 5 * SECOND_NS)
     here.advance()
-    here.evict("a", namespace="ns", reason="NodeFailures", now=START + 20 * SECOND)
+    here.evict("a", namespace="ns", reason="NodeFailures", now=START + 20 * SECOND_NS)
     here.advance()
-    assert here.finish("a", namespace="ns", now=START + 30 * SECOND)
+    assert here.finish("a", namespace="ns", now=START + 30 * SECOND_NS)
     assert not here.finish("a", namespace="ns")
     assert here.delete("Workload", "a", namespace="ns")
     assert not here.delete("Workload", "a", namespace="ns")
@@ -61,7 +60,7 @@ def test_the_job_of_an_evicted_workload_takes_its_time_to_stop() -> None:
     here = cluster(eviction_seconds=7)
     here.submit(workload("a"))
     here.advance()
-    here.evict("a", namespace="ns", reason="Preempted", now=START + 20 * SECOND)
+    here.evict("a", namespace="ns", reason="Preempted", now=START + 20 * SECOND_NS)
     assert reported(here.advance()) == [(27, "Stopped", "ns/a"), (27, "Admitted", "ns/a")]
 
 

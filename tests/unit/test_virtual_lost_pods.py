@@ -8,11 +8,10 @@ import pytest
 
 from kueuecore import Configuration, VirtualCluster
 from kueuecore.simulation import JobPlan, NodeLoss
+from kueuecore.times import SECOND_NS
 from tests.topologies import BLOCK, HOST, NOW, RACK, flavor, namespace, node, pod_set, queue, topology, workload
 
 Json = dict[str, Any]
-
-SECOND = 1_000_000_000
 
 
 def host(name: str, *, ready: str = "True", **spec: Any) -> Json:
@@ -39,13 +38,13 @@ def cluster(*names: str, recovery: str = "10s") -> VirtualCluster:
 
 def running(made: VirtualCluster, **job: Any) -> VirtualCluster:
     """The cluster 30 s after its job was submitted, which takes 60 s on nodes a and b."""
-    made.submit(workload("w", pod_set(count=2, required=RACK)), JobPlan(run_seconds=60, **job))
-    made.advance(made.start + 30 * SECOND)
+    made.submit(workload("w", pod_set(count=2, required=RACK)), run_seconds=60, **job)
+    made.advance(made.start + 30 * SECOND_NS)
     return made
 
 
 def at(made: VirtualCluster, seconds: int) -> VirtualCluster:
-    made.advance(made.start + seconds * SECOND)
+    made.advance(made.start + seconds * SECOND_NS)
     return made
 
 
@@ -63,7 +62,7 @@ def readiness(made: VirtualCluster) -> tuple[str, str, int]:
 
 
 def ended(made: VirtualCluster) -> list[tuple[int, str]]:
-    return [((it.time - made.start) // SECOND, str(it.kind)) for it in made.advance()]
+    return [((it.time - made.start) // SECOND_NS, str(it.kind)) for it in made.advance()]
 
 
 def test_pods_on_a_node_that_is_not_ready_are_not_until_it_is_back() -> None:
@@ -120,7 +119,7 @@ def test_pods_that_were_to_be_ready_on_a_lost_node_are_once_it_is_back() -> None
     )
     at(made, 5).apply(host("b", ready="False"))
     assert readiness(at(made, 15))[:2] == ("False", "WaitForStart")
-    made.apply(host("b"), now=made.start + 20 * SECOND)
+    made.apply(host("b"), now=made.start + 20 * SECOND_NS)
     assert readiness(at(made, 25)) == ("True", "Started", 20)
     assert ended(made) == [(80, "Finished")]
 

@@ -8,11 +8,11 @@ import pytest
 
 from kueuecore import ManifestError, VirtualCluster, simulate
 from kueuecore.simulation import Happening, JobPlan, NodeLoss, Operation, Step, StepKind
+from kueuecore.times import SECOND_NS
 from tests.topologies import BLOCK, HOST, NOW, RACK, flavor, namespace, node, pod_set, queue, topology, workload
 
 Json = dict[str, Any]
 
-SECOND = 1_000_000_000
 FLAVOR = flavor(nodeLabels={"pool": "tas"})
 
 
@@ -28,7 +28,7 @@ def cluster(*names: str) -> VirtualCluster:
 
 
 def reported(made: VirtualCluster, steps: tuple[Step, ...]) -> list[tuple[float, StepKind]]:
-    return [((it.time - made.start) / SECOND, it.kind) for it in steps]
+    return [((it.time - made.start) / SECOND_NS, it.kind) for it in steps]
 
 
 def status_of(made: VirtualCluster, name: str = "w") -> Any:
@@ -55,7 +55,7 @@ LOSSES = [(NodeLoss.RUNS_ON, 60.0), (NodeLoss.WAITS, 61.0), (NodeLoss.STARTS_OVE
 @pytest.mark.parametrize(("loss", "end"), LOSSES)
 def test_a_job_whose_node_fails_gets_another_and_its_run_time_accounts_for_it(loss: NodeLoss, end: float) -> None:
     made = submitted(cluster("a", "b", "c"), run_seconds=60, node_loss=loss)
-    made.advance(made.start + 30 * SECOND)
+    made.advance(made.start + 30 * SECOND_NS)
     assert hosts(made) == ["a", "b"]
     made.apply(host("b", ready="False"))
     assert reported(made, made.advance()) == [(31.0, StepKind.REPLACED), (end, StepKind.FINISHED)]
@@ -65,7 +65,7 @@ def test_a_job_whose_node_fails_gets_another_and_its_run_time_accounts_for_it(lo
 
 def test_pods_linger_and_run_on_a_failed_node_until_they_are_gone() -> None:
     made = submitted(cluster("a", "b", "c"), run_seconds=60, linger_seconds=20, node_loss=NodeLoss.WAITS)
-    made.advance(made.start + 30 * SECOND)
+    made.advance(made.start + 30 * SECOND_NS)
     made.apply(host("b", ready="False"))
     # Gone at 50, replaced at 51.
     assert reported(made, made.advance()) == [(51.0, StepKind.REPLACED), (61.0, StepKind.FINISHED)]
@@ -73,24 +73,24 @@ def test_pods_linger_and_run_on_a_failed_node_until_they_are_gone() -> None:
 
 def test_a_job_that_ends_while_its_pods_linger_loses_nothing() -> None:
     made = submitted(cluster("a", "b", "c"), run_seconds=60, linger_seconds=40, node_loss=NodeLoss.STARTS_OVER)
-    made.advance(made.start + 30 * SECOND)
+    made.advance(made.start + 30 * SECOND_NS)
     made.apply(host("b", ready="False"))
     assert reported(made, made.advance()) == [(60.0, StepKind.FINISHED)]
 
 
 def test_a_node_that_comes_back_while_pods_linger_changes_nothing() -> None:
     made = submitted(cluster("a", "b", "c"), run_seconds=60, linger_seconds=40, node_loss=NodeLoss.STARTS_OVER)
-    made.advance(made.start + 10 * SECOND)
+    made.advance(made.start + 10 * SECOND_NS)
     made.apply(host("b", ready="False"))
-    made.apply(host("b"), now=made.start + 20 * SECOND)
+    made.apply(host("b"), now=made.start + 20 * SECOND_NS)
     assert reported(made, made.advance()) == [(60.0, StepKind.FINISHED)]
 
 
 def test_a_job_without_another_node_is_evicted_and_starts_over_when_one_comes() -> None:
     made = submitted(cluster("a", "b"), run_seconds=60, node_loss=NodeLoss.STARTS_OVER)
-    made.advance(made.start + 30 * SECOND)
+    made.advance(made.start + 30 * SECOND_NS)
     assert made.delete("Node", "b")
-    seen = reported(made, made.advance(made.start + 100 * SECOND))
+    seen = reported(made, made.advance(made.start + 100 * SECOND_NS))
     assert seen == [(31.0, StepKind.STOPPED)]
     made.apply(host("d"))
     seen = reported(made, made.advance())
@@ -113,7 +113,7 @@ def test_events_let_nodes_come_fail_and_go() -> None:
         ],
         now=NOW,
     )
-    kinds = [(round((it.time - run.start) / SECOND), it.kind) for it in run.steps]
+    kinds = [(round((it.time - run.start) / SECOND_NS), it.kind) for it in run.steps]
     assert kinds[0] == (0, StepKind.CREATED)
     assert [kind for _, kind in kinds[1:]] == [StepKind.ADMITTED, StepKind.REPLACED, StepKind.FINISHED]
     assert kinds[2][0] == 51

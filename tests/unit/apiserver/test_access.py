@@ -48,7 +48,7 @@ def test_what_no_role_allows_is_forbidden_in_the_words_of_the_server() -> None:
         client.token = "robot"
         everywhere = client.get("/apis/batch/v1/jobs")
         named = client.delete(f"{JOBS}/sum")
-        below = client.patch("/apis/batch/v1/namespaces/lab/jobs/sum/scale", {})
+        below = client.put("/api/v1/namespaces/lab/finalize", {})
     assert (everywhere.code, everywhere.body["reason"]) == (403, "Forbidden")
     assert everywhere.message == (
         f'jobs.batch is forbidden: User "{ROBOT}" cannot list resource "jobs" in API group "batch" at the cluster scope'
@@ -57,7 +57,7 @@ def test_what_no_role_allows_is_forbidden_in_the_words_of_the_server() -> None:
         f'jobs.batch "sum" is forbidden: User "{ROBOT}" cannot delete resource "jobs" in API group "batch" in the '
         'namespace "lab"'
     )
-    assert 'cannot patch resource "jobs/scale"' in below.message
+    assert 'cannot update resource "namespaces/finalize"' in below.message
 
 
 def test_what_a_role_allows_is_done() -> None:

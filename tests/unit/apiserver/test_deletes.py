@@ -193,12 +193,3 @@ def test_a_pod_on_a_node_is_killed_first() -> None:
         after = client.get(f"{PODS}/running").code, client.get(f"{PODS}/pending").code
     assert (gone.code, marked["deletionGracePeriodSeconds"], touched.code) == (200, 30, 200)
     assert (stays, after) == (200, (404, 404))
-
-
-def test_an_eviction_deletes_its_pod() -> None:
-    eviction: Object = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
-    with cluster() as client:
-        client.post(PODS, pod())
-        wrong = client.post(f"{PODS}/p/eviction", {**eviction, "deleteOptions": {"preconditions": {"uid": "x"}}})
-        right = client.post(f"{PODS}/p/eviction", eviction)
-        assert (wrong.code, right.code, client.get(f"{PODS}/p").code) == (409, 201, 404)

@@ -44,8 +44,8 @@ def test_resources_of_a_version_have_names_verbs_and_subresources() -> None:
         "shortNames": ["po"],
         "categories": ["all"],
     }
-    assert {"pods/status", "pods/binding", "pods/eviction", "namespaces/finalize"} <= core.keys()
-    assert (apps["deployments/scale"]["group"], apps["deployments/scale"]["kind"]) == ("autoscaling", "Scale")
+    assert {"pods/status", "namespaces/finalize"} <= core.keys()
+    assert (core["namespaces/finalize"]["verbs"], apps["deployments/status"]["kind"]) == (["update"], "Deployment")
     assert core["nodes"]["namespaced"] is False
 
 

@@ -12,13 +12,11 @@ from tests.unit.apiserver.wire import (
     CRDS,
     JOBS,
     MAPS,
-    PODS,
     Object,
     cluster,
     config_map,
     job,
     namespace,
-    pod,
 )
 
 UID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -214,50 +212,6 @@ def test_a_dry_run_answers_and_stores_nothing() -> None:
         there = client.get(f"{MAPS}/cm").body
     assert (made.code, version, changed.body["data"], gone.code, taken.code) == (201, 1, {"a": "2"}, 200, 409)
     assert there["data"] == {"a": "1"}
-
-
-def test_scales_change_replicas() -> None:
-    spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": pod()}
-    spec["template"]["metadata"] = {"labels": {"a": "b"}}  # type: ignore[index]
-    spec["template"]["spec"]["restartPolicy"] = "Always"  # type: ignore[index]
-    path = "/apis/apps/v1/namespaces/lab/deployments"
-    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
-    with cluster() as client:
-        assert client.post(path, deployment).code == 201
-        scale = client.get(f"{path}/d/scale").body
-        scale["spec"]["replicas"] = 4
-        put = client.put(f"{path}/d/scale", scale).body
-        patched = client.patch(f"{path}/d/scale", {"spec": {"replicas": 5}}).body
-        stored = client.get(f"{path}/d").body
-    assert (scale["kind"], scale["apiVersion"]) == ("Scale", "autoscaling/v1")
-    assert scale["status"] == {"replicas": 0, "selector": "a=b"}
-    assert (put["spec"], patched["spec"], stored["spec"]["replicas"]) == ({"replicas": 4}, {"replicas": 5}, 5)
-
-
-def test_custom_kinds_scale_where_their_definition_says() -> None:
-    crd = plain_crd("example.com/v1", "Thing")
-    crd["spec"]["versions"][0]["subresources"]["scale"] = {
-        "specReplicasPath": ".spec.size.wanted",
-        "statusReplicasPath": ".status.size",
-    }
-    things = "/apis/example.com/v1/namespaces/lab/things"
-    with cluster() as client:
-        client.post(CRDS, crd)
-        client.post(things, {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}})
-        client.patch(f"{things}/t/scale", {"spec": {"replicas": 3}})
-        assert client.get(f"{things}/t").body["spec"] == {"size": {"wanted": 3}}
-
-
-def test_a_pod_is_bound_once_and_behind_no_gate() -> None:
-    binding: Object = {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "n1"}}
-    with cluster() as client:
-        client.post(PODS, pod("p"))
-        client.post(PODS, pod("gated", schedulingGates=[{"name": "wait"}]))
-        codes = [client.post(f"{PODS}/{name}/binding", binding).code for name in ("p", "p", "gated", "none")]
-        bound = client.get(f"{PODS}/p").body
-    assert codes == [201, 409, 409, 404]
-    assert bound["spec"]["nodeName"] == "n1"
-    assert [(it["type"], it["status"]) for it in bound["status"]["conditions"]] == [("PodScheduled", "True")]
 
 
 EVENT: Object = {

@@ -6,11 +6,10 @@ from typing import Any
 
 from kueuecore import Configuration
 from kueuecore.concurrent_admission import FamilyReview, reconcile_parent
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
-SECOND = 1_000_000_000
-MINUTE = 60 * SECOND
-NOW = 1_767_225_600 * SECOND
+MINUTE = 60 * SECOND_NS
+NOW = 1_767_225_600 * SECOND_NS
 KUEUE = "kueue.x-k8s.io/v1beta2"
 GATE = "kueue.x-k8s.io/concurrent-admission"
 PARENT = "train-0a1b2"

@@ -11,8 +11,9 @@ import pytest
 from kueuecore import Configuration
 from kueuecore.api_server import ApiServer
 from kueuecore.controller import Controller, Metrics, Turn
+from kueuecore.times import SECOND_NS
 from kueuecore.writes import Answer
-from tests.unit.concurrent_admission.families import KUEUE, MINUTE, NOW, SECOND, configuration
+from tests.unit.concurrent_admission.families import KUEUE, MINUTE, NOW, configuration
 
 PARENT_LABEL = "kueue.x-k8s.io/concurrent-admission-parent"
 
@@ -125,7 +126,7 @@ class World:
 
     def settle(self, *, seconds: int = 60) -> None:
         """Turn after turn, as the controller asks for them."""
-        end = self.api.now + seconds * SECOND
+        end = self.api.now + seconds * SECOND_NS
         for _ in range(200):
             self.turn()
             wake = self.controller.next_wake(self.api.now)
@@ -201,7 +202,7 @@ def test_a_job_moves_to_the_preferred_flavor_once_that_is_free() -> None:
     for _ in range(30):
         world.turn()
         seen.append(world.runs_on())
-        world.api.now += SECOND
+        world.api.now += SECOND_NS
     flavors = [it for index, it in enumerate(seen) if index == 0 or it != seen[index - 1]]
     assert flavors == ["cheap", None, "good"]
     assert world.variants["cheap"]["spec"]["active"] is False
@@ -253,7 +254,7 @@ def test_writes_that_are_refused_lead_to_the_same_end(seed: int) -> None:
     world.api.create(workload("train-0a1b2"))
     for _ in range(200):
         world.turn()
-        world.api.now += SECOND
+        world.api.now += SECOND_NS
         if world.find("filler") is not None and world.runs_on() == "cheap":
             world.controller.finished("filler", namespace="ns")
     assert world.runs_on() == "good"
@@ -346,7 +347,7 @@ def test_a_variant_that_is_refused_is_tried_again_later() -> None:
     assert [it.object.name.split("-")[2] for it in turn.objects] == ["good", "cheap"]
     world.controller.done(turn.objects[0], Answer(error="no quota for objects"), now=world.api.now)
     assert not world.controller.turn(world.api.now).objects
-    world.api.now += SECOND
+    world.api.now += SECOND_NS
     assert len(world.controller.turn(world.api.now).objects) == 2
 
 

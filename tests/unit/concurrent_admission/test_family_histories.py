@@ -10,9 +10,16 @@ import pytest
 from kueuecore.api_server import ApiServer
 from kueuecore.concurrent_admission import flavor_of, is_parent, parent_of
 from kueuecore.controller import Controller
+from kueuecore.times import SECOND_NS
 from kueuecore.writes import Answer
-from tests.unit.concurrent_admission.families import NOW, SECOND, configuration
-from tests.unit.concurrent_admission.test_controller_families import REFUSED, condition, queue, thing, workload
+from tests.unit.concurrent_admission.families import NOW, configuration
+from tests.unit.concurrent_admission.test_controller_families import (
+    REFUSED,
+    condition,
+    queue,
+    thing,
+    workload,
+)
 
 FLAVORS = ("good", "fair", "cheap")
 N_JOBS = 6
@@ -38,7 +45,7 @@ class History:
         self.share_refused = 0.2
         self.left_s = {f"job-{n:05}": random.randint(3, 12) for n in range(N_JOBS)}
         self.stops_at: dict[str, int] = {}
-        self.comes_at = {name: NOW + random.randint(0, 20) * SECOND for name in self.left_s}
+        self.comes_at = {name: NOW + random.randint(0, 20) * SECOND_NS for name in self.left_s}
         self.begin()
 
     def begin(self) -> None:
@@ -53,7 +60,7 @@ class History:
 
     def second(self) -> None:
         """What happens in a second."""
-        self.api.now += SECOND
+        self.api.now += SECOND_NS
         for name, at in self.comes_at.items():
             if at <= self.api.now and self.find(name) is None:
                 self.api.create(workload(name, priority=self.random.randint(0, 2)))
@@ -92,7 +99,7 @@ class History:
         is_evicted, is_admitted = (condition(of, kind)[0] == "True" for kind in ("Evicted", "Admitted"))
         if is_evicted and "admission" in of["status"]:
             # Its pods take a while to stop.
-            if self.stops_at.setdefault(name, self.api.now + self.random.randint(0, 3) * SECOND) <= self.api.now:
+            if self.stops_at.setdefault(name, self.api.now + self.random.randint(0, 3) * SECOND_NS) <= self.api.now:
                 self.controller.stopped(name, namespace="ns")
             return
         self.stops_at.pop(name, None)

@@ -8,11 +8,10 @@ import pytest
 
 from kueuecore import VirtualCluster, simulate
 from kueuecore.simulation import Happening, JobPlan, Operation
-from kueuecore.times import nanoseconds
+from kueuecore.times import SECOND_NS, nanoseconds
 from tests.unit.concurrent_admission.families import configuration
 
 NOW = "2026-01-01T00:00:00Z"
-SECOND = 1_000_000_000
 LABEL = "kueue.x-k8s.io/concurrent-admission-parent"
 
 
@@ -54,7 +53,7 @@ def job(name: str, *, at: float, seconds: float) -> Happening:
 
 
 def steps(run: Any) -> list[tuple[float, str, str]]:
-    return [((it.time - run.start) / SECOND, it.kind.value, it.key.partition("/")[2]) for it in run.steps]
+    return [((it.time - run.start) / SECOND_NS, it.kind.value, it.key.partition("/")[2]) for it in run.steps]
 
 
 def test_a_job_moves_to_the_preferred_flavor_once_that_is_free() -> None:
@@ -105,7 +104,7 @@ def test_variants_go_with_their_parent() -> None:
 @pytest.mark.parametrize("is_on", [True, False])
 def test_without_the_gate_a_workload_is_admitted_itself(is_on: bool) -> None:
     cluster = VirtualCluster(queues(), now=NOW, configuration=configuration(ConcurrentAdmission=is_on))
-    cluster.submit(workload("first-1"), JobPlan(run_seconds=10))
-    cluster.advance(nanoseconds(NOW) + 5 * SECOND)
+    cluster.submit(workload("first-1"), run_seconds=10)
+    cluster.advance(nanoseconds(NOW) + 5 * SECOND_NS)
     assert len(cluster.engine.workloads()) == (3 if is_on else 1)
     assert cluster.is_running("first-1", namespace="ns")

@@ -8,8 +8,9 @@ from kueuecore import ManifestError
 from kueuecore.controller import WATCHED, Controller, Turn
 from kueuecore.errors import UnknownObjectError
 from kueuecore.provisioning import ProvisioningController
+from kueuecore.times import SECOND_NS
 from kueuecore.writes import Answer
-from tests.unit.controller.world import SECOND, World, conditions, thing, workload
+from tests.unit.controller.world import World, conditions, thing, workload
 
 CONFIG = thing(
     "ProvisioningRequestConfig",
@@ -114,7 +115,7 @@ def test_a_failure_is_retried_after_its_delay_and_then_deactivates() -> None:
     assert world.check() == ("Retry", "Retrying after failure: out of stock")
     wake = world.controller.next_wake(world.now)
     assert wake is not None
-    assert world.now < wake <= world.now + 60 * SECOND
+    assert world.now < wake <= world.now + 60 * SECOND_NS
     world.cluster.now = wake
     world.settle()
     assert "Evicted" in conditions(world.stored("w"))

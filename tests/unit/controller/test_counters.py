@@ -7,7 +7,8 @@ from pathlib import Path
 
 from kueuecore.controller import Controller, Metrics
 from kueuecore.controller.metric_families import FAMILIES
-from tests.unit.controller.world import SECOND, World, workload
+from kueuecore.times import SECOND_NS
+from tests.unit.controller.world import World, workload
 
 
 def test_metrics_have_kueues_names_labels_and_buckets() -> None:
@@ -24,7 +25,7 @@ def test_metrics_have_kueues_names_labels_and_buckets() -> None:
     world.settle()
     world.controller.stopped("low", namespace="default")
     world.settle()
-    world.cluster.now += 100 * SECOND
+    world.cluster.now += 100 * SECOND_NS
     world.controller.finished("high", namespace="default")
     world.settle()
     reported = metrics.text(world.controller.engine).replace(',replica_role="leader"', "").splitlines()

@@ -10,10 +10,10 @@ import pytest
 from kueuecore.api_server import ApiServer
 from kueuecore.controller import Controller, JobController, JobWork
 from kueuecore.jobs import JobEvent, JobsConfiguration
-from kueuecore.writes import Answer, Verb, Write
+from kueuecore.times import SECOND_NS
+from kueuecore.writes import Answer, Verb
 from tests.unit.jobs.test_workload_sync import batch
 
-SECOND = 10**9
 KUEUE = "kueue.x-k8s.io/v1beta2"
 Json = dict[str, Any]
 
@@ -22,8 +22,8 @@ class Cluster:
     """An API server, Kueue's loop and job controllers, and a network that may refuse."""
 
     def __init__(self, *, cpus: int = 4, **settings: Any) -> None:
-        self.api = ApiServer(now=1_767_225_600 * SECOND)
-        self.refuses: Callable[[Write], int] = lambda _: 0
+        self.api = ApiServer(now=1_767_225_600 * SECOND_NS)
+        self.refuses: Callable[[Request], int] = lambda _: 0
         self.works: list[JobWork] = []
         self.settings = settings
         self.begin()
@@ -49,7 +49,7 @@ class Cluster:
 
     def step(self, seconds: int = 1) -> list[JobWork]:
         """Hear, reconcile the jobs that are due, take a turn. Returns their work."""
-        self.api.now += seconds * SECOND
+        self.api.now += seconds * SECOND_NS
         self.hear()
         works = self.jobs.take_due(self.api.now)
         for work in works:
@@ -163,7 +163,7 @@ def test_what_is_refused_is_tried_again_after_growing_pauses(code: int) -> None:
     cluster.refuses = lambda _: code
     cluster.api.patch("Job", "j", {"spec": {"suspend": True}}, namespace="n")
     wakes = [cluster.step() and cluster.jobs.next_wake(cluster.api.now)]
-    assert wakes == [cluster.api.now + SECOND]
+    assert wakes == [cluster.api.now + SECOND_NS]
 
 
 def test_news_of_a_job_end_its_pause() -> None:

@@ -13,8 +13,9 @@ from kueuecore._json import object_at
 from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.controller import Controller, Metrics, Turn, is_heartbeat
 from kueuecore.controller.writes import conditions_that_hold
+from kueuecore.times import SECOND_NS
 from kueuecore.writes import Answer, Verb, Write
-from tests.builders import SECOND, at
+from tests.builders import at
 from tests.topologies import HOST, RACK, flavor, namespace, node, pod_set, queue, topology, workload
 
 Json = dict[str, Any]
@@ -46,7 +47,7 @@ class Cluster:
 
     def turn(self, seconds: int = 1) -> Turn:
         """Hear, take a turn, and write what it says."""
-        self.server.now += seconds * SECOND
+        self.server.now += seconds * SECOND_NS
         self.hear()
         turn = self.controller.turn(self.server.now)
         for write in turn.writes:
@@ -122,7 +123,7 @@ def test_pods_are_released_once_their_workload_is_admitted() -> None:
     cluster = Cluster()
     cluster.server.create(workload("w", pod_set(count=2, **RANKS)))
     cluster.pods("w", 1, 0)
-    cluster.server.now += SECOND
+    cluster.server.now += SECOND_NS
     cluster.hear()
     turn = cluster.controller.turn(cluster.server.now)
     # Decided, and not yet stored.
@@ -171,7 +172,7 @@ def test_the_next_round_waits_for_the_last_one() -> None:
 def test_a_release_without_an_answer_is_sent_again() -> None:
     cluster = started(1)
     (lost,) = cluster.turn().objects
-    assert cluster.controller.next_wake(cluster.server.now) == cluster.server.now + 10 * SECOND
+    assert cluster.controller.next_wake(cluster.server.now) == cluster.server.now + 10 * SECOND_NS
     assert cluster.turn(9).objects == ()
     assert cluster.turn(1).objects == (lost,)
 
@@ -180,10 +181,10 @@ def test_a_refused_release_is_sent_again_after_a_growing_pause() -> None:
     cluster = started(1)
     for pause in (1, 2, 4):
         (refused,) = cluster.turn(0).objects
-        cluster.controller.done(refused, Answer(error="no"), now=cluster.server.now)
-        assert cluster.controller.next_wake(cluster.server.now) == cluster.server.now + pause * SECOND
+        cluster.controller.refuse_object(refused, "no", now=cluster.server.now)
+        assert cluster.controller.next_wake(cluster.server.now) == cluster.server.now + pause * SECOND_NS
         assert cluster.turn(pause - 1).objects == ()
-        cluster.server.now += SECOND
+        cluster.server.now += SECOND_NS
 
 
 def test_after_a_conflict_the_newer_pod_is_released() -> None:
@@ -276,7 +277,7 @@ def test_without_a_replacement_a_workload_is_evicted_at_once() -> None:
     for name in ("w-0", "w-1"):
         cluster.server.delete("Pod", name, namespace="ns")
     cluster.settle()
-    cluster.server.now += 3600 * SECOND
+    cluster.server.now += 3600 * SECOND_NS
     cluster.pods("w", 0, 1)
     cluster.settle()
     assert cluster.hosts() == {"w-0": "n3", "w-1": "n4"}
@@ -308,7 +309,7 @@ def test_a_node_that_comes_back_at_once_is_unmarked() -> None:
 
 def refuse(cluster: Cluster, is_refused: Callable[[Write], bool]) -> list[Write]:
     """Take a turn some of whose writes are refused, and return these."""
-    cluster.server.now += SECOND
+    cluster.server.now += SECOND_NS
     cluster.hear()
     refused = []
     for write in cluster.controller.turn(cluster.server.now).writes:
@@ -469,6 +470,6 @@ def test_a_finalizer_that_was_refused_is_written_for_the_next_version() -> None:
     cluster.server.patch("Topology", "other", {"metadata": {"finalizers": ["example.com/mine"]}})
     with pytest.raises(RefusedError) as refused:
         cluster.send(write)
-    cluster.controller.done(write, Answer(error=str(refused.value), code=409), now=cluster.server.now)
-    assert cluster.controller.next_wake(cluster.server.now) == cluster.server.now + SECOND
+    cluster.controller.refuse_object(write, str(refused.value), is_there=True, now=cluster.server.now)
+    assert cluster.controller.next_wake(cluster.server.now) == cluster.server.now + SECOND_NS
     assert finalizers(cluster.turn(0)) == [("other", ["example.com/mine", IN_USE])]

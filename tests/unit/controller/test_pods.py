@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kueuecore.controller import Controller, Turn
+from kueuecore.times import SECOND_NS
 from kueuecore.writes import Answer, Verb, Write
-from tests.unit.controller.world import SECOND, World, thing, workload
+from tests.unit.controller.world import World, thing, workload
 
 HOST = "kubernetes.io/hostname"
 REQUIRED = "kueue.x-k8s.io/podset-required-topology"
@@ -109,7 +110,7 @@ def test_a_pod_that_has_failed_needs_no_other_write() -> None:
     late, turn = world.waiting()
     late["status"] = only_write(turn).manifest["status"]
     world.see("MODIFIED", {**late, "metadata": dict(late["metadata"])})
-    world.cluster.now += 60 * SECOND
+    world.cluster.now += 60 * SECOND_NS
     assert world.turn().objects == ()
     assert world.controller.next_wake(world.now) is None
 
@@ -117,8 +118,8 @@ def test_a_pod_that_has_failed_needs_no_other_write() -> None:
 def test_a_write_that_was_refused_is_sent_again_later_or_for_the_next_version() -> None:
     world = Nodes()
     late, turn = world.waiting()
-    world.controller.done(only_write(turn), Answer(error="conflict"), now=world.now)
-    assert world.controller.next_wake(world.now) == world.now + SECOND
+    world.controller.refuse_object(only_write(turn), "conflict", now=world.now)
+    assert world.controller.next_wake(world.now) == world.now + SECOND_NS
     assert version_of(world.turn()) == "1"
     world.see("MODIFIED", {**late, "metadata": dict(late["metadata"])})
     assert version_of(world.turn()) == "2"
@@ -131,5 +132,5 @@ def test_a_pod_that_goes_or_gets_its_node_is_left_alone() -> None:
         world.controller.done(only_write(turn), Answer(error="conflict"), now=world.now)
         bound = {**late, "metadata": dict(late["metadata"]), "spec": {**late["spec"], "nodeName": "n"}}
         world.see(change, bound)
-        world.cluster.now += 60 * SECOND
+        world.cluster.now += 60 * SECOND_NS
         assert world.turn().objects == ()

@@ -11,8 +11,9 @@ from kueuecore import Configuration
 from kueuecore.api_server import RefusedError
 from kueuecore.controller import WATCHED, Controller, Turn
 from kueuecore.states import Stage
+from kueuecore.times import SECOND_NS
 from kueuecore.writes import Answer, Verb
-from tests.unit.controller.world import SECOND, World, queue, thing, workload
+from tests.unit.controller.world import World, queue, thing, workload
 
 FAIR = """
 apiVersion: config.kueue.x-k8s.io/v1beta2
@@ -185,7 +186,7 @@ def test_a_change_waits_for_others() -> None:
     world = Statuses(controller=Controller())
     world.watch()
     assert world.controller.turn(world.now).objects == ()
-    assert world.controller.next_wake(world.now) == world.now + SECOND
+    assert world.controller.next_wake(world.now) == world.now + SECOND_NS
     assert len(world.turn().objects) == 2
 
 
@@ -204,7 +205,7 @@ def test_an_open_write_is_not_sent_twice_and_a_lost_one_again_later() -> None:
     assert world.turn().objects == ()
     wake = world.controller.next_wake(world.now)
     assert wake is not None
-    assert 5 * SECOND < wake - world.now <= 10 * SECOND
+    assert 5 * SECOND_NS < wake - world.now <= 10 * SECOND_NS
     world.cluster.now = wake
     again = world.controller.turn(wake)
     assert [it.manifest for it in again.objects] == [
@@ -218,13 +219,13 @@ def test_a_refused_write_is_tried_again_after_a_pause_that_grows() -> None:
     world.turn()
     pauses = []
     for _ in range(4):
-        world.cluster.now += 300 * SECOND
+        world.cluster.now += 300 * SECOND_NS
         (first, *rest) = world.controller.turn(world.now).objects
         for write in (first, *rest):
             world.controller.done(write, Answer(error="not now"), now=world.now)
         wake = world.controller.next_wake(world.now)
         assert wake is not None
-        pauses.append((wake - world.now) // SECOND)
+        pauses.append((wake - world.now) // SECOND_NS)
     assert pauses == [2, 4, 8, 16]
 
 
@@ -244,8 +245,8 @@ def test_what_has_gone_is_not_written() -> None:
     world.watch()
     world.cluster.delete("ClusterQueue", "cluster-queue")
     for write in world.controller.turn(world.now).objects:
-        world.controller.done(write, Answer(error="not found"), now=world.now)
-    world.cluster.now += 2 * SECOND
+        world.controller.refuse_object(write, "not found", now=world.now)
+    world.cluster.now += 2 * SECOND_NS
     world.come_to_rest()
     assert world.active("LocalQueue", "jobs")[1] == "ClusterQueueDoesNotExist"
 
@@ -291,7 +292,7 @@ def test_what_a_local_queue_has_used_survives_a_restart() -> None:
     world = Statuses(controller=started(), admissionScope=scope)
     world.cluster.create(workload("w"))
     world.come_to_rest()
-    world.cluster.now += 600 * SECOND
+    world.cluster.now += 600 * SECOND_NS
     world.come_to_rest()
     before = world.status("LocalQueue", "jobs")["fairSharing"]
     used = before["admissionFairSharingStatus"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from kueuecore import Configuration
 from kueuecore.controller import Controller, Turn
-from kueuecore.writes import Answer, Verb
-from tests.unit.controller.world import SECOND, World, conditions, workload
+from kueuecore.times import SECOND_NS
+from kueuecore.writes import Verb
+from tests.unit.controller.world import World, conditions, workload
 
 FINALIZER = "kueue.x-k8s.io/resource-in-use"
 
@@ -50,8 +51,8 @@ def test_a_finished_workload_goes_after_its_retention() -> None:
     assert "Finished" in conditions(world.stored("w"))
     wake = world.controller.next_wake(world.now)
     assert wake is not None
-    assert 3590 * SECOND < wake - world.now <= 3600 * SECOND
-    world.cluster.now = wake - 2 * SECOND
+    assert 3590 * SECOND_NS < wake - world.now <= 3600 * SECOND_NS
+    world.cluster.now = wake - 2 * SECOND_NS
     quiet = world.turn()
     assert (quiet.writes, quiet.objects, quiet.events) == ((), (), ())
     world.cluster.now = wake
@@ -93,9 +94,9 @@ def test_a_deletion_that_was_refused_is_tried_again_and_told_once() -> None:
     turn = world.turn()
     assert [it.reason for it in turn.events] == ["Deleted"]
     (deletion,) = turn.objects
-    world.controller.done(deletion, Answer(error="not now"), now=world.now)
-    assert world.controller.next_wake(world.now) == world.now + SECOND
-    world.cluster.now += SECOND
+    world.controller.refuse_object(deletion, "not now", now=world.now)
+    assert world.controller.next_wake(world.now) == world.now + SECOND_NS
+    world.cluster.now += SECOND_NS
     assert world.carry_out(world.controller.turn(world.now)) == []
     assert not world.is_there
 
@@ -106,5 +107,5 @@ def test_without_retention_a_finished_workload_stays() -> None:
     world.settle()
     assert world.controller.finished("w", namespace="default")
     world.settle()
-    world.cluster.now += 10**6 * SECOND
+    world.cluster.now += 10**6 * SECOND_NS
     assert world.turn().objects == ()

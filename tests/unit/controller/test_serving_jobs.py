@@ -12,6 +12,7 @@ from kueuecore.controller.versions import Version
 from kueuecore.errors import ObjectRef
 from kueuecore.jobs import INTEGRATIONS, JobsConfiguration
 from kueuecore.objects import Namespace
+from kueuecore.times import SECOND_NS
 from tests.builders import cluster_queue, flavor
 from tests.jobs import POD
 
@@ -19,7 +20,6 @@ Json = dict[str, Any]
 AN = "kueue.x-k8s.io/"
 LWS = "leaderworkerset.sigs.k8s.io/"
 GATES = [{"name": f"{AN}admission"}, {"name": f"{AN}topology"}]
-SECOND = 10**9
 
 
 class Cluster:
@@ -48,8 +48,9 @@ class Cluster:
                 self.jobs.done(work.job, self.api.carry_out(*work.requests), now=self.now)
             writes = () if any(it.requests for it in works) else self.loop.turn(self.now).writes
             for write in writes:
-                self.loop.done(write, self.api.carry_out(write), now=self.now)
-            self.now += 2 * SECOND
+                where: Any = {"namespace": write.namespace, "subresource": write.subresource}
+                self.loop.confirm(write, self.api.patch("Workload", write.name, write.patch, **where), now=self.now)
+            self.now += 2 * SECOND_NS
             if not any(it.requests for it in works) and not writes:
                 return
         raise AssertionError("it never settles")

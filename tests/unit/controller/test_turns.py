@@ -8,7 +8,8 @@ import pytest
 
 from kueuecore import Configuration
 from kueuecore.controller import Considered, Controller, Verdict
-from tests.unit.controller.world import SECOND, START, World, conditions, queue, workload
+from kueuecore.times import SECOND_NS
+from tests.unit.controller.world import START, World, conditions, queue, workload
 
 
 def test_a_head_that_does_not_fit_lets_the_loop_rest() -> None:
@@ -53,7 +54,7 @@ def test_what_was_saved_goes_on_without_a_list() -> None:
     for name in ("a", "b", "c", "gone"):
         world.cluster.create(workload(name))
     world.settle()
-    world.cluster.now += 3600 * SECOND
+    world.cluster.now += 3600 * SECOND_NS
     world.cluster.delete("Workload", "gone", namespace="default")
     world.settle()
     world.controller.finished("a", namespace="default")

@@ -7,8 +7,9 @@ from typing import Any
 from kueuecore import Configuration
 from kueuecore.controller import Controller
 from kueuecore.states import Stage
+from kueuecore.times import SECOND_NS
 from kueuecore.writes import Answer
-from tests.unit.controller.world import KUEUE, SECOND, World, conditions, thing, workload
+from tests.unit.controller.world import KUEUE, World, conditions, thing, workload
 
 
 def test_an_admission_is_the_merge_patch_that_kueue_sends() -> None:
@@ -220,7 +221,7 @@ def test_readiness_is_written_and_its_timeout_wakes() -> None:
     world.settle()
     admitted = world.now
     assert world.controller.next_wake(world.now) is not None
-    assert world.controller.next_wake(world.now) // SECOND <= admitted // SECOND + 300  # type: ignore[operator]
+    assert world.controller.next_wake(world.now) // SECOND_NS <= admitted // SECOND_NS + 300  # type: ignore[operator]
     assert world.controller.note_readiness("w", namespace="default", are_ready=True)
     assert not world.controller.note_readiness("x", namespace="default", are_ready=True)
     (write,) = world.turn().writes

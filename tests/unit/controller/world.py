@@ -6,10 +6,10 @@ from typing import Any
 
 from kueuecore.api_server import ApiServer
 from kueuecore.controller import Controller, Turn
+from kueuecore.times import SECOND_NS
 from kueuecore.writes import Write
 
-SECOND = 1_000_000_000
-START = 1_767_225_600 * SECOND
+START = 1_767_225_600 * SECOND_NS
 KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
@@ -63,7 +63,7 @@ class World:
 
     def turn(self) -> Turn:
         self.watch()
-        self.cluster.now += SECOND
+        self.cluster.now += SECOND_NS
         return self.controller.turn(self.now)
 
     def send(self, write: Write) -> None:

@@ -16,16 +16,15 @@ from kueuecore.jobs import INTEGRATIONS, Surroundings, integration_of, workloads
 from kueuecore.jobs.context import group_of
 from kueuecore.kubernetes import Api, Process, ServeSettings
 from kueuecore.testing import check_invariants
-from kueuecore.times import format_time, nanoseconds
+from kueuecore.times import SECOND_NS, format_time, nanoseconds
 from kueuecore.trials.http_replica import DiedError, HttpReplica, MortalApi
 from kueuecore_apiserver import Fault, Faults, HttpApiServer, Request
 from kueuecore_apiserver.crd_schema import CrdSchema
 from kueuecore_apiserver.crds import crds
 from kueuecore_apiserver.plain_crds import framework_crds
 
-SECOND = 10**9
-START = 1_767_225_600 * SECOND
-MINUTE = 60 * SECOND
+START = 1_767_225_600 * SECOND_NS
+MINUTE = 60 * SECOND_NS
 KUEUE = "kueue.x-k8s.io/v1beta2"
 HOST = "kubernetes.io/hostname"
 CONFIGURATION = Configuration.parse("""
@@ -238,7 +237,7 @@ class Day:
                 self.replica.hear()
                 wake = self.replica.decider.step()
             except DiedError:
-                self.cluster.now += 5 * SECOND
+                self.cluster.now += 5 * SECOND_NS
                 self.restart()
                 continue
             check_invariants(self.replica.decider.loop.engine)
@@ -247,7 +246,7 @@ class Day:
             if quiet > 1 and not times:
                 return
             # What was written is heard of a second later.
-            soon = self.cluster.now + SECOND
+            soon = self.cluster.now + SECOND_NS
             self.cluster.now = soon if quiet < 2 else max(soon, min(times))
         raise AssertionError("it does not come to an end")
 

@@ -16,12 +16,11 @@ from kueuecore.multikueue import (
     MultiKueueSettings,
     OverflowPolicy,
 )
-from kueuecore.times import format_time, nanoseconds
+from kueuecore.times import SECOND_NS, format_time, nanoseconds
 from kueuecore.writes import Answer, Verb, Write
 
-SECOND = 10**9
 OUR_LABEL = {"kueue.x-k8s.io/multikueue-origin": "multikueue"}
-MINUTE = 60 * SECOND
+MINUTE = 60 * SECOND_NS
 START = nanoseconds("2026-01-01T00:00:00Z")
 KUEUE = "kueue.x-k8s.io/v1beta2"
 POD_SETS = [{"name": "main", "count": 1, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}]
@@ -151,7 +150,7 @@ class Stage:
 
     # What happens.
 
-    def settle(self, *, delay: int = 2 * SECOND) -> None:
+    def settle(self, *, delay: int = 2 * SECOND_NS) -> None:
         """Let the manager see everything and do what is due within a time."""
         end = self.now + delay
         for _ in range(200):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kueuecore.multikueue import Connect, ConnectionReason, Manager, MultiKueueSettings
+from kueuecore.times import SECOND_NS
 from kueuecore.writes import Answer
-from tests.unit.multikueue.stage import KUEUE, MINUTE, OBJECT, SECOND, START, Stage
+from tests.unit.multikueue.stage import KUEUE, MINUTE, OBJECT, START, Stage
 
 NOW = "2026-01-01T00:00:00Z"
 
@@ -63,14 +64,14 @@ def test_a_check_without_a_config_is_not_active(parameters: OBJECT | None, why: 
 def test_a_worker_that_can_not_be_reached_says_how_often_it_was_tried_and_when_it_is_next() -> None:
     stage = Stage("west", start=False)
     stage.cut_off = {"west"}
-    stage.settle(delay=SECOND)
+    stage.settle(delay=SECOND_NS)
     tried = "dial tcp: connection refused; connection attempts: 1, next connection attempt: 2026-01-01T00:00:05Z"
     assert stage.active("MultiKueueCluster", "west") == ("False", "ClientConnectionFailed", tried)
-    stage.wait(5 * SECOND)
+    stage.wait(5 * SECOND_NS)
     tried = "dial tcp: connection refused; connection attempts: 2, next connection attempt: 2026-01-01T00:00:15Z"
     assert stage.active("MultiKueueCluster", "west") == ("False", "ClientConnectionFailed", tried)
     stage.mend("west")
-    stage.wait(10 * SECOND)
+    stage.wait(10 * SECOND_NS)
     assert stage.active("MultiKueueCluster", "west") == ("True", "Active", "Connected")
 
 
@@ -122,7 +123,7 @@ def test_attempts_wait_longer_each_time_and_watches_may_take_longer_each_time() 
         while (wake := bare.manager.next_wake(now)) == now:
             bare.commands(now)
         assert wake is not None
-        waits.append((attempt[1], (wake - now) // SECOND))
+        waits.append((attempt[1], (wake - now) // SECOND_NS))
         now = wake
     assert waits == [(1, 5), (2, 10), (4, 20), (8, 40), (10, 80), (10, 160), (10, 320), (10, 320), (10, 320)]
 
@@ -140,11 +141,11 @@ def test_credentials_that_are_not_there_are_waited_for_and_others_are_tried_agai
     bare.commands(START)
     bare.manager.connection_failed("west", ConnectionReason.BAD_KUBE_CONFIG, "not found", now=START, is_missing=True)
     bare.commands(START)
-    assert not [it for it in bare.commands(START + 59 * SECOND) if it[0] == "connect"]
-    bare.manager.source_changed("west", now=START + 59 * SECOND)
-    assert [it for it in bare.commands(START + 59 * SECOND) if it[0] == "connect"] == [("connect", 1)]
-    bare.manager.connection_failed("west", ConnectionReason.BAD_KUBE_CONFIG, "bad", now=START + 59 * SECOND)
-    assert [it for it in bare.commands(START + 60 * SECOND) if it[0] == "connect"] == [("connect", 1)]
+    assert not [it for it in bare.commands(START + 59 * SECOND_NS) if it[0] == "connect"]
+    bare.manager.source_changed("west", now=START + 59 * SECOND_NS)
+    assert [it for it in bare.commands(START + 59 * SECOND_NS) if it[0] == "connect"] == [("connect", 1)]
+    bare.manager.connection_failed("west", ConnectionReason.BAD_KUBE_CONFIG, "bad", now=START + 59 * SECOND_NS)
+    assert [it for it in bare.commands(START + 60 * SECOND_NS) if it[0] == "connect"] == [("connect", 1)]
 
 
 def test_a_cluster_profile_needs_its_gate() -> None:
@@ -158,7 +159,7 @@ def test_an_attempt_that_is_still_under_way_does_not_count() -> None:
     bare.commands(START)
     bare.manager.connection_pending("west", "watch establishment is already in progress", now=START)
     assert bare.commands(START) == [("ClientConnectionFailed", "watch establishment is already in progress")]
-    assert bare.commands(START + 5 * SECOND) == [("connect", 1)]
+    assert bare.commands(START + 5 * SECOND_NS) == [("connect", 1)]
 
 
 def test_a_new_source_begins_anew() -> None:
@@ -177,7 +178,7 @@ def test_a_new_source_begins_anew() -> None:
 def test_older_releases_do_not_say_how_often_a_worker_was_tried(tells: bool) -> None:
     stage = Stage("west", start=False, settings=MultiKueueSettings(tells_next_attempt=tells))
     stage.cut_off = {"west"}
-    stage.settle(delay=SECOND)
+    stage.settle(delay=SECOND_NS)
     _, _, message = stage.active("MultiKueueCluster", "west")
     assert ("connection attempts: 1" in message) == tells
 
@@ -192,5 +193,5 @@ def test_workloads_follow_their_check_to_another_config(looks: bool) -> None:
     stage.settle()
     assert stage.get("Workload", "job", cluster="east") is None
     stage.api[""].patch("AdmissionCheck", "ac", {"spec": {"parameters": {"name": "other"}}})
-    stage.wait(2 * SECOND)
+    stage.wait(2 * SECOND_NS)
     assert (stage.get("Workload", "job", cluster="east") is not None) == looks

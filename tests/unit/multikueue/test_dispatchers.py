@@ -20,7 +20,8 @@ from kueuecore.multikueue import (
     WinCondition,
     dispatcher_of,
 )
-from tests.unit.multikueue.stage import MINUTE, SECOND, Stage
+from kueuecore.times import SECOND_NS
+from tests.unit.multikueue.stage import MINUTE, Stage
 
 
 def dispatch(*names: str, nominated: tuple[str, ...] = (), nominated_at: int | None = None, now: int = 0) -> Dispatch:
@@ -193,8 +194,8 @@ class Picky:
     def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
         worker = next(it for it in dispatch.clusters if it.name == cluster)
         assert worker.workload is not None
-        begun = dispatch.now // SECOND % 3600
-        return Recall("it takes too long") if begun >= 60 else Recall(look_again=dispatch.now + 60 * SECOND)
+        begun = dispatch.now // SECOND_NS % 3600
+        return Recall("it takes too long") if begun >= 60 else Recall(look_again=dispatch.now + 60 * SECOND_NS)
 
 
 def test_a_dispatcher_says_what_is_otherwise_on_a_worker() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kueuecore.multikueue import MultiKueueSettings
-from kueuecore.writes import Verb
-from tests.unit.multikueue.stage import MINUTE, OUR_LABEL, POD_SETS, SECOND, Stage
+from kueuecore.multikueue import Delete, MultiKueueSettings
+from kueuecore.times import SECOND_NS
+from tests.unit.multikueue.stage import MINUTE, OUR_LABEL, POD_SETS, Stage
 
 
 def stage_with_garbage() -> Stage:
@@ -22,19 +22,19 @@ def test_garbage_is_what_is_ours_and_has_nothing_here_any_more() -> None:
     stage.create("Workload", "theirs", {"podSets": POD_SETS}, cluster="west", namespace="ns")
     of_another = {"kueue.x-k8s.io/multikueue-origin": "another"}
     stage.create("Workload", "of-another", {"podSets": POD_SETS}, cluster="west", namespace="ns", labels=of_another)
-    stage.wait(59 * SECOND)
+    stage.wait(59 * SECOND_NS)
     assert stage.copies("old") == ["west"]
-    stage.wait(2 * SECOND)
+    stage.wait(2 * SECOND_NS)
     assert (stage.copies("old"), stage.copies("old", kind="Job")) == ([], [])
     assert (stage.copies("theirs"), stage.copies("of-another")) == (["west"], ["west"])
 
 
 def test_a_copy_stays_until_its_job_has_gone_even_if_the_deletion_of_the_job_gets_lost() -> None:
     stage = stage_with_garbage()
-    stage.loses = Verb.DELETE
-    stage.wait(61 * SECOND)
+    stage.loses = Delete
+    stage.wait(61 * SECOND_NS)
     assert (stage.copies("old"), stage.copies("old", kind="Job")) == (["west"], ["west"])
-    stage.wait(60 * SECOND)
+    stage.wait(60 * SECOND_NS)
     assert (stage.copies("old"), stage.copies("old", kind="Job")) == ([], [])
 
 

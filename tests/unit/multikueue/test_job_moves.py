@@ -8,8 +8,9 @@ import pytest
 
 from kueuecore.multikueue import MANAGER
 from kueuecore.multikueue.policies import Overflow
+from kueuecore.times import SECOND_NS
 from kueuecore.writes import Answer, Verb, Write
-from tests.unit.multikueue.stage import MINUTE, SECOND, Stage
+from tests.unit.multikueue.stage import MINUTE, Stage
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 STEPS = [("create", "ConfigMap"), ("delete", "Job"), ("create", "Job"), ("delete", "ConfigMap")]
@@ -65,9 +66,9 @@ def test_a_job_is_written_down_deleted_and_made_anew_in_the_other_queue() -> Non
 def test_a_job_waits_as_long_as_the_policy_says() -> None:
     """Row H3 of rules/00."""
     stage = stage_with_job(patience=MINUTE)
-    stage.wait(MINUTE - 2 * SECOND)
+    stage.wait(MINUTE - 2 * SECOND_NS)
     assert queue_of(stage) == "here"
-    stage.wait(2 * SECOND)
+    stage.wait(2 * SECOND_NS)
     assert queue_of(stage) == "lq"
 
 

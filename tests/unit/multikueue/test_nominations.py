@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kueuecore.multikueue import MANAGER, AllAtOnce, Dispatcher, Incremental
-from tests.unit.multikueue.stage import MINUTE, OUR_LABEL, POD_SETS, SECOND, START, Stage
+from kueuecore.times import SECOND_NS
+from tests.unit.multikueue.stage import MINUTE, OUR_LABEL, POD_SETS, START, Stage
 
 
 @pytest.mark.parametrize("state", ["Retry", "Ready"])
@@ -63,9 +64,9 @@ def test_a_worker_that_is_added_to_the_config_gets_copies_a_moment_later() -> No
     stage.settle()
     assert stage.copies() == ["west"]
     stage.api[""].patch("MultiKueueConfig", "config", {"spec": {"clusters": ["west", "east"]}})
-    stage.settle(delay=SECOND // 2)
+    stage.settle(delay=SECOND_NS // 2)
     assert stage.copies() == ["west"]
-    stage.settle(delay=SECOND)
+    stage.settle(delay=SECOND_NS)
     assert stage.copies() == ["west", "east"]
 
 

@@ -23,8 +23,8 @@ from kueuecore.multikueue.policies import (
     has_room,
     override_of,
 )
-from kueuecore.times import format_time
-from tests.unit.multikueue.stage import MINUTE, SECOND, START, Stage
+from kueuecore.times import SECOND_NS, format_time
+from tests.unit.multikueue.stage import MINUTE, START, Stage
 from tests.unit.multikueue.worlds import job
 
 POD_SET: JsonObject = {"name": "main", "count": 1}
@@ -209,7 +209,7 @@ def test_the_manager_takes_the_copy_away_and_notes_the_attempt() -> None:
     stage.job()
     stage.settle()
     stage.condition("a", "job", "QuotaReserved")
-    stage.wait(MINUTE + 5 * SECOND)
+    stage.wait(MINUTE + 5 * SECOND_NS)
     assert (stage.copies(), stage.nominated()) == (["b"], ["b"])
     (attempt,) = stage.manager.attempts("job", namespace="ns")
     assert (attempt.cluster, attempt.outcome) == ("a", AttemptOutcome.RECALLED)
@@ -224,7 +224,7 @@ def test_a_manager_that_starts_anew_leaves_the_worker_out_as_long(is_restarted: 
     stage.job()
     stage.settle()
     stage.condition("a", "job", "QuotaReserved")
-    stage.wait(MINUTE + 5 * SECOND)
+    stage.wait(MINUTE + 5 * SECOND_NS)
     if is_restarted:
         stage.restart()
     stage.wait(9 * MINUTE)

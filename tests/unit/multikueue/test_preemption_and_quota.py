@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kueuecore.multikueue import MultiKueueSettings
-from tests.unit.multikueue.stage import MINUTE, SECOND, Stage
+from kueuecore.times import SECOND_NS
+from tests.unit.multikueue.stage import MINUTE, Stage
 
 GATE = "kueue.x-k8s.io/multikueue"
 
@@ -27,7 +28,7 @@ def test_one_worker_after_the_other_may_preempt() -> None:
     assert (gate(stage, "west"), gate(stage, "east")) == ("", "")
     # Both would have to preempt; the west has said so first.
     stage.condition("west", "job", "BlockedOnPreemptionGates")
-    stage.settle(delay=3 * SECOND)
+    stage.settle(delay=3 * SECOND_NS)
     stage.condition("east", "job", "BlockedOnPreemptionGates")
     stage.settle()
     assert (gate(stage, "west"), gate(stage, "east")) == ("Open", "")
@@ -83,7 +84,7 @@ def test_the_manager_has_the_quota_of_its_workers_together() -> None:
 def test_quota_follows_the_workers_that_are_connected() -> None:
     stage = managed()
     stage.cut("west")
-    stage.settle(delay=5 * SECOND)
+    stage.settle(delay=5 * SECOND_NS)
     assert quota(stage) == "3"
     stage.mend("west")
     stage.wait(MINUTE)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from kueuecore.multikueue import MANAGER
+from kueuecore.times import SECOND_NS
 from kueuecore.webhooks import admit
 from kueuecore.writes import Verb, Write
-from tests.unit.multikueue.stage import MINUTE, SECOND, Stage, admitted, dispatched
+from tests.unit.multikueue.stage import MINUTE, Stage, admitted, dispatched
 
 
 def test_rule_6a_a_lost_worker_is_waited_for_before_its_workloads_are_dispatched_anew() -> None:
@@ -13,7 +14,7 @@ def test_rule_6a_a_lost_worker_is_waited_for_before_its_workloads_are_dispatched
     stage.cut("west")
     stage.wait(14 * MINUTE)
     assert stage.check_of()[0] == "Ready"
-    stage.wait(MINUTE + SECOND)
+    stage.wait(MINUTE + SECOND_NS)
     assert stage.check_of() == ("Retry", 'Admitting remote lost, Previously: "Ready"')
 
 
