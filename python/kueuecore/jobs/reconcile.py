@@ -115,7 +115,7 @@ def reconcile_job(
         ...        "spec": {"suspend": True, "template": {"spec": {"containers": [{"name": "c"}]}}}}
         >>> found = reconcile_job(job, [], now="2026-01-01T00:00:00Z")
         >>> [(write.verb.value, write.kind) for write in found.writes], found.events[0].reason
-        ([('Create', 'Workload')], 'CreatedWorkload')
+        ([('create', 'Workload')], 'CreatedWorkload')
     """
     at = nanoseconds(now)
     integration = known_integration(job, integrations)
