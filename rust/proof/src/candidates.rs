@@ -66,7 +66,7 @@ fn victims(state: &mut State, queue: &str, preemptor: Value) -> Result<Vec<Strin
     let flavors = json!({"cpu": {"flavor": "default", "mode": "Preempt"}});
     let given = json!({"podSets": [{"name": "main", "count": 1, "flavors": flavors}]});
     let assignment = assignment(state, preemptor, &given)?;
-    state.forest.flush(&state.names);
+    state.ledger.forest.flush(&state.names);
     let targets = targets(state, queue, preemptor, &assignment);
     Ok(targets.iter().map(|target| key(state, target.workload)).collect())
 }

@@ -146,10 +146,10 @@ pub(super) fn ancestors(case: &Case<'_>) -> Answer {
         None => (state.find_queue(text(case.input, "clusterQueue")?).and_then(|id| state.queues[id].node), false),
     };
     let Some(node) = node else { return Ok(Some(json!({"ancestors": [], "error": ""}))) };
-    if state.forest.has_cycle(node) {
+    if state.ledger.forest.has_cycle(node) {
         return Ok(Some(json!({"ancestors": [], "error": "cohort has a cycle"})));
     }
-    let mut names: Vec<&str> = state.forest.path(node).filter_map(|node| cohort_name(&state, node)).collect();
+    let mut names: Vec<&str> = state.ledger.forest.path(node).filter_map(|node| cohort_name(&state, node)).collect();
     if !is_cohort {
         names.pop();
     }
@@ -157,7 +157,7 @@ pub(super) fn ancestors(case: &Case<'_>) -> Answer {
 }
 
 fn cohort_name(state: &State, node: NodeId) -> Option<&str> {
-    match state.owner(node)? {
+    match state.ledger.owner(node)? {
         Owner::Cohort(id) => Some(&state.names.cohorts[id]),
         Owner::Queue(_) => None,
     }

@@ -65,12 +65,12 @@ impl World {
         match text(op, "op")? {
             "update" => {
                 self.state.apply(read(&op["object"])?);
-                self.state.flush_requests.clear();
+                self.state.pending.flush_requests.clear();
             }
             "push" => self.push(queue, op)?,
             "pop" => {
                 let usage = usages(&self.state);
-                let popped = self.state.queues[queue].pending.pop(&mut self.state.places, usage);
+                let popped = self.state.queues[queue].pending.pop(&mut self.state.pending.places, usage);
                 if let Some(id) = popped {
                     let record = self.state.workloads.get_mut(id);
                     record.evaluated_generation = record.row.generation;
@@ -80,18 +80,20 @@ impl World {
             "delete" => {
                 let (namespace, name) = text(op, "key")?.split_once('/').ok_or("no key")?;
                 if let Some(id) = self.state.workloads.find(namespace, name) {
-                    self.state.queues[queue].pending.delete(&mut self.state.places, id);
+                    self.state.queues[queue].pending.delete(&mut self.state.pending.places, id);
                 }
             }
             "requeue" => return self.requeue(queue, op),
             "flushInadmissible" => {
-                self.state.flush_requests.insert(FlushRequest::Queue(queue));
+                self.state.pending.flush_requests.insert(FlushRequest::Queue(queue));
                 return Ok(json!(self.state.flush()));
             }
             "bulkMoveHash" => {
                 let shape = self.shape(text(op, "schedulingHash")?);
-                let parked =
-                    self.state.queues[queue].pending.park_shape(&mut self.state.places, shape, "").unwrap_or_default();
+                let parked = self.state.queues[queue]
+                    .pending
+                    .park_shape(&mut self.state.pending.places, shape, "")
+                    .unwrap_or_default();
                 return Ok(json!(parked.iter().map(|parked| parked.len()).sum::<usize>()));
             }
             other => return Err(format!("no operation: {other}")),
@@ -123,7 +125,7 @@ impl World {
         let id = self.store(op)?;
         let relevant = old.is_none_or(|old| self.state.is_relevant_change(&old, self.state.workloads.get(id)));
         let item = self.state.item(id);
-        self.state.queues[queue].pending.push_or_update(&mut self.state.places, &item, relevant);
+        self.state.queues[queue].pending.push_or_update(&mut self.state.pending.places, &item, relevant);
         Ok(())
     }
 
@@ -139,7 +141,7 @@ impl World {
         let pending_flavors = indexes.into_iter().any(|(_, index)| *index != json!(-1));
         let hashing = self.state.gate(Gate::SchedulingEquivalenceHashing);
         let item = self.state.item(id);
-        let (pending, places) = (&mut self.state.queues[queue].pending, &mut self.state.places);
+        let (pending, places) = (&mut self.state.queues[queue].pending, &mut self.state.pending.places);
         let place =
             |pending: &Pending, places: &Places| (pending.is_active(places, id), pending.is_inadmissible(places, id));
         let before = place(pending, places);
@@ -171,7 +173,7 @@ impl World {
     fn dump(&self, name: &str) -> Value {
         let Some(queue) = self.state.names.queues.find(name) else { return Value::Null };
         let pending = &self.state.queues[queue].pending;
-        let (mut heap, mut places) = (pending.clone(), self.state.places.clone());
+        let (mut heap, mut places) = (pending.clone(), self.state.pending.places.clone());
         let active: Vec<String> =
             std::iter::from_fn(|| heap.pop(&mut places, usages(&self.state))).map(|id| key(&self.state, id)).collect();
         let mut inadmissible: Vec<String> = pending.inadmissible().map(|id| key(&self.state, id)).collect();
