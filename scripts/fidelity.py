@@ -33,13 +33,12 @@ CACHE = ROOT / ".cache/fidelity"
 PLAYED = ROOT / "tests/conformance/played.json"
 SIDES = ("engine", "reference")
 VERDICTS = ("passed", "failed", "not built", "not run")
-FOLDERS = ("whole", "parts", "traces", "traces-topology", "found", "found-november", "scale")
+FOLDERS = ("whole", "traces", "traces-topology", "found", "found-november", "scale")
 
 # A suite belongs to the first subject with a matching pattern.
 SUBJECTS = {
     "Topology": [
         *("*/tas_*", "*_tas", "*_tas_*", "*topology*", "*/flavor_scan_*", "*/schedule_preserve_*", "*second_pass"),
-        "parts/used_nodes",
     ],
     "Quantities and requests": [
         *("whole/adjust_resources", "whole/amount_*", "whole/resource_*", "whole/limit_range_*", "whole/validate_*"),
@@ -59,7 +58,6 @@ SUBJECTS = {
     "Whole runs of many cycles": ["traces/*"],
     "Runs that once differed": ["found/*", "found-november/*"],
     "Large runs": ["scale/*"],
-    "Inner parts": ["parts/*"],
     "Others": ["*"],
 }
 
@@ -77,8 +75,7 @@ Written by `make fidelity` at {revision}; Kueue at commit {kueue}. Do not edit i
 
 - **failed**: the answer differs from Kueue's; **not built**: it says that it cannot answer; **not run**: not tried.
 - `whole/` are Kueue's own test tables, where a public API can answer them; `traces/` whole runs of many cycles,
-  `traces-topology/` the same with nodes; `scale/` its performance scenarios; `parts/` its tables about internals, which
-  may be built differently here.
+  `traces-topology/` the same with nodes; `scale/` its performance scenarios.
 - Below are whole runs of real releases, each played as the release that it was recorded from. What is left to chance
   there, or to sums that wrap around beyond 2^63, is not met; the last column says so.
 - Random worlds that compare engine and reference move by move: {worlds}.
@@ -224,8 +221,6 @@ def reason_of(case: Case, result: Result, needs: Mapping[str, Sequence[str]], kn
         return result.about
     if "topology" in needs.get(str(case.content["id"]), ()) or subject_of(case.suite) == "Topology":
         return "topology"
-    if result.about.startswith("cases of kind"):
-        return "asks about an internal part that has no public API"
     found = next((reason for pattern, reason in known if fnmatch.fnmatch(str(case.content["id"]), pattern)), None)
     return found or result.about.replace("|", "\\|")[:200] or "unknown"
 

@@ -9,8 +9,7 @@ from typing import Any
 from kueuecore.conformance.decisions_by_reference import assign, find_victims
 from kueuecore.conformance.reading import Amounts, by_flavor, from_flavors, settings_of, texts, workload_of, world_of
 from kueuecore.conformance.runs_by_reference import cycle, cycles, trace
-from kueuecore.conformance.topology_by_reference import KINDS as TOPOLOGY
-from kueuecore.conformance.topology_by_reference import use_told
+from kueuecore.conformance.topology_by_reference import topology, use_told
 from kueuecore.reference import conditions, pods, quantity, reconcile, share, times, totals
 from kueuecore.reference.amount import UNLIMITED
 from kueuecore.reference.cache import Cache
@@ -48,12 +47,12 @@ def answer(case: Mapping[str, Any]) -> Json:
         "resource_value": _resource_value,
         "scheduling_hash": _scheduling_hash,
         "sync_admitted": _sync_admitted,
+        "topology": topology,
         "total_requests": _total_requests,
         "trace": trace,
         "usage": _usage,
         "validate_limit_range": _validate_limit_range,
         "validate_resources": _validate_resources,
-        **TOPOLOGY,
     }
     if case["kind"] not in kinds:
         raise NotImplementedError(f"cases of kind {case['kind']}")

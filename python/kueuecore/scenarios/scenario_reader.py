@@ -17,7 +17,7 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.configuration import Configuration, release_of
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.jobs import installed_frameworks
-from kueuecore.manifests import Manifest, read_manifests
+from kueuecore.manifests import API_VERSIONS, Manifest, read_manifests
 from kueuecore.provisioning import Stock
 from kueuecore.releases import DEFAULT_RELEASE, Release, UnknownReleaseError
 from kueuecore.scenarios.arrival_reader import read_early_ends, read_hourly_arrivals
@@ -47,7 +47,7 @@ __all__ = ["API_VERSION", "KIND", "PartReader", "read_scenario", "scenario_of", 
 API_VERSION = "kueuecore/v1"
 KIND = "Scenario"
 _MOST_JOBS = 1_000_000
-_CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+_CONFIGURATION = {"apiVersion": API_VERSIONS["Configuration"], "kind": "Configuration"}
 
 
 def read_scenario(

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from kueuecore._arguments import text
 from kueuecore._json import JsonObject
+from kueuecore._kinds import KUEUE
 from kueuecore.errors import ManifestError, ObjectRef
 from kueuecore.manifests import Manifest, located, to_json_lines
 from kueuecore.simulation.copies import Copies
@@ -173,7 +174,7 @@ class _Rows:
         name = f"{self._prefix}{self._first + row}"
         return Manifest(
             {
-                "apiVersion": "kueue.x-k8s.io/v1beta2",
+                "apiVersion": KUEUE,
                 "kind": "Workload",
                 "metadata": {
                     "namespace": self._namespace,

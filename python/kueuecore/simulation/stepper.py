@@ -10,15 +10,7 @@ from kueuecore._arguments import cycles_of, each, flag
 from kueuecore._json import JsonObject
 from kueuecore._kinds import KEPT
 from kueuecore.check_controllers import CheckControllers, with_activity
-from kueuecore.checks import (
-    CheckController,
-    ObjectMaker,
-    ObjectWrite,
-    ObjectWriteKind,
-    Review,
-    WorkloadKey,
-    applied_review,
-)
+from kueuecore.checks import CheckController, ObjectMaker, Review, WorkloadKey, applied_review
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Event
 from kueuecore.engine import Engine, Objects
@@ -35,6 +27,7 @@ from kueuecore.simulation.virtual_families import VirtualFamilies
 from kueuecore.states import WorkloadState
 from kueuecore.submissions import Submissions, check_names, encode_submissions
 from kueuecore.times import TimeLike, beginning_ns, format_time, span_ns
+from kueuecore.writes import Verb, Write
 
 __all__ = ["Stepper"]
 
@@ -359,9 +352,9 @@ class Stepper:
             has_done |= bool(changes.puts or changes.deletes)
         return has_done
 
-    def _carry_out(self, writes: Iterable[ObjectWrite]) -> None:
+    def _carry_out(self, writes: Iterable[Write]) -> None:
         for write in writes:
-            if write.kind is ObjectWriteKind.DELETE:
+            if write.verb is Verb.DELETE:
                 self.delete(write.object)
             else:
                 self.put(Manifest(write.manifest))

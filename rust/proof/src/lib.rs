@@ -6,20 +6,15 @@
 
 mod assign;
 mod cache;
-mod candidates;
 mod cycles;
-mod fair_sharing;
-mod functions;
 mod late_checks;
 mod live;
 mod pods;
 mod preempt;
-mod queue;
 mod quota;
 mod runs;
 mod statuses;
 mod topology;
-mod topology_parts;
 mod values;
 
 use kueuecore::base::releases::Release;
@@ -33,9 +28,6 @@ use kueuecore_wire::time::parse_time;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
-
-/// `apiVersion` of Kueue's objects.
-const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
 
 /// The content of one case besides its kind.
 struct Case<'a> {
@@ -95,41 +87,10 @@ fn answerer(kind: &str) -> Option<fn(&Case<'_>) -> Answer> {
         "assign" => assign::assign,
         "scheduling_hash" => assign::scheduling_hash,
         "preempt" => preempt::preempt,
-        "afs_decay" => fair_sharing::afs_decay,
-        "afs_entry_penalty" => fair_sharing::afs_entry_penalty,
-        "afs_local_queue_weight" => fair_sharing::afs_local_queue_weight,
-        "afs_usage" => fair_sharing::afs_usage,
-        "local_queue_fs_usage" => fair_sharing::local_queue_fs_usage,
-        "resource_list_mul_float" => fair_sharing::resource_list_mul_float,
-        "amount_arithmetic" => functions::amount_arithmetic,
-        "effective_priority" => functions::effective,
-        "priority_boost" => functions::boost,
-        "backoff_expired" => functions::expired,
-        "preemption_message" => functions::preemption_message,
-        "weighted_share" => functions::weighted_share,
-        "partial_admission_search" => functions::partial_admission_search,
-        "pending_flavors" => functions::pending_flavors,
-        "last_assignment_outdated" => functions::last_assignment_outdated,
-        "ancestors" => functions::ancestors,
-        "candidate_order" => candidates::candidate_order,
-        "queue" => queue::queue,
-        "preemption_policy" => candidates::preemption_policy,
         "quota" => quota::quota,
         "cache_ops" => cache::cache_ops,
         "readiness" => statuses::readiness,
         "topology" => topology::topology,
-        "explicitly_requesting_tas" => topology_parts::explicitly_requesting_tas,
-        "needs_second_pass" => topology_parts::second_pass,
-        "tas_balanced_placement" => topology_parts::balanced_placement,
-        "tas_best_domains_balanced" => topology_parts::best_domains_balanced,
-        "tas_domain_order" => topology_parts::domain_order,
-        "tas_optimal_domain_set" => topology_parts::optimal_domain_set,
-        "topology_decoding" => topology_parts::decoding,
-        "topology_encoding" => topology_parts::encoding,
-        "topology_has_level" => topology_parts::has_level,
-        "topology_merge" => topology_parts::merge,
-        "topology_truncate" => topology_parts::truncate,
-        "used_nodes" => topology_parts::used_nodes,
         "usage" => statuses::usage,
         "admission_checks" => statuses::admission_checks,
         "queue_order_timestamp" => statuses::queue_order_timestamp,
@@ -191,11 +152,6 @@ impl<'a> Case<'a> {
     fn workload(&self, key: &str) -> Result<Workload, String> {
         workload(&self.input[key])
     }
-}
-
-/// One of Kueue's objects.
-fn object(kind: &str, metadata: &Value, spec: &Value) -> Result<Object, String> {
-    read(&serde_json::json!({"apiVersion": KUEUE, "kind": kind, "metadata": metadata, "spec": spec}))
 }
 
 fn read(value: &Value) -> Result<Object, String> {
