@@ -89,7 +89,7 @@ fn is_in_cycle(engine: &Engine, row: &Map<String, Value>) -> bool {
     } else {
         state.find_queue(name).and_then(|id| state.queues[id].node)
     };
-    node.is_some_and(|node| state.forest.has_cycle(node))
+    node.is_some_and(|node| state.ledger.forest.has_cycle(node))
 }
 
 /// A status with its conditions by type, since their order does not matter, and without empty fields.

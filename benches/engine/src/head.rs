@@ -53,7 +53,7 @@ pub(crate) fn with_head<T>(
 ) -> T {
     let preemptor = state.preemptor(queue, workload);
     let plan = state.plan(queue, workload).expect("nothing is special about it");
-    let mut tree = state.forest.lend_tree(preemptor.tree);
+    let mut tree = state.ledger.forest.lend_tree(preemptor.tree);
     let record = state.workloads.get(workload);
     let result = look(&mut Head {
         plan,
@@ -71,6 +71,6 @@ pub(crate) fn with_head<T>(
         preemptor,
         tree: &mut tree,
     });
-    state.forest.return_tree(preemptor.tree, tree);
+    state.ledger.forest.return_tree(preemptor.tree, tree);
     result
 }

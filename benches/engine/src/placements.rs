@@ -67,7 +67,7 @@ fn placement(name: &'static str, shape: Shape, n_nodes: usize) -> Row {
         let queue = state.find_queue("cq").expect("it was applied");
         let head = state.workloads.find("ns", "w0").expect("it was applied");
         let preemptor = state.preemptor(queue, head);
-        let mut tree = state.forest.lend_tree(preemptor.tree);
+        let mut tree = state.ledger.forest.lend_tree(preemptor.tree);
         let record = state.workloads.get(head);
         let candidate = Candidate {
             pod_sets: &record.spec.adjusted,
@@ -81,28 +81,28 @@ fn placement(name: &'static str, shape: Shape, n_nodes: usize) -> Row {
         };
         let context = Context {
             names: &state.names,
-            flavors: &state.flavors,
+            flavors: &state.objects.flavors,
             config: &state.config,
             queue: &state.queues[queue].rules,
             row: preemptor.row,
-            sites: &state.sites,
+            sites: &state.nodes.sites,
         };
         let mut oracle = Simulation::new(state.world(), preemptor);
         let without_place = assign(&context, &mut tree, &candidate, None, &mut oracle);
-        state.forest.return_tree(preemptor.tree, tree);
+        state.ledger.forest.return_tree(preemptor.tree, tree);
         Box::new(move |n_calls| {
             let state = &mut engine.state;
             let (took, assignment) = timed(n_calls, || {
                 if name == "first" {
-                    state.sites.seen.clear();
+                    state.nodes.sites.seen.clear();
                 }
                 let mut assignment: Assignment = without_place.clone();
                 state.place(queue, head, &mut assignment);
                 let stands = state.net_stands((queue, head), &assignment);
-                state.sites.try_with(&stands, false);
+                state.nodes.sites.try_with(&stands, false);
                 assignment
             });
-            state.sites.rollback_all();
+            state.nodes.sites.rollback_all();
             let n_places: i32 = assignment.pod_sets().iter().filter_map(|it| it.place.as_ref()).map(n_pods).sum();
             let n_asked: i32 = state.workloads.get(head).spec.adjusted.iter().map(|it| it.count).sum();
             assert_eq!(n_places, n_asked, "all pods have a place");
@@ -241,7 +241,7 @@ fn heartbeats(n_nodes: usize) -> Row {
             let (took, ()) = timed(n_calls, || {
                 engine.apply(objects.pop().unwrap_or_default(), BASE);
             });
-            assert!(!engine.state.sites.is_stale, "nothing has to be built anew");
+            assert!(!engine.state.nodes.sites.is_stale, "nothing has to be built anew");
             took
         })
     })
@@ -258,7 +258,8 @@ fn failures(n_nodes: usize) -> Row {
         Box::new(move |n_calls| {
             let report = |number: usize, status| {
                 let number = number * 97 % n_nodes;
-                let mut node = engine.state.cluster.node(&host(number)).map(|it| Node::clone(it)).expect("a node");
+                let mut node =
+                    engine.state.nodes.cluster.node(&host(number)).map(|it| Node::clone(it)).expect("a node");
                 node.ready = Some(NodeReady { status, since: BASE });
                 vec![Object::Node(node)]
             };

@@ -36,27 +36,27 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
     let mut state = case.state_with(config, case.objects.clone());
     for name in super::values::texts(&input["deletedFlavors"]) {
         let flavor = state.flavor(name);
-        state.flavors[flavor] = None;
+        state.objects.flavors[flavor] = None;
     }
     for (name, usage) in entries(&input["usage"]) {
         let queue = state.find_queue(name).ok_or_else(|| format!("no ClusterQueue {name}"))?;
         let usage = flavor_amounts(&mut state, usage)?;
         let node = state.queues[queue].node.ok_or("a ClusterQueue without a node")?;
-        state.forest.charge(node, &usage, true, &state.names);
+        state.ledger.forest.charge(node, &usage, true, &state.names);
     }
     let queue = state.find_queue(text(input, "clusterQueue")?).ok_or("no such ClusterQueue")?;
     let workload = state.store_workload(case.workload("workload")?);
     state.refresh_sites();
     for (flavor, usage) in entries(&input["tasUsage"]) {
         let stands = super::topology::stand(&mut state, flavor, usage)?;
-        state.sites.try_with(&stands, false);
+        state.nodes.sites.try_with(&stands, false);
     }
     let node = state.queues[queue].node.ok_or("a ClusterQueue without a node")?;
     let mut oracle = Recorded::read(&mut state, &input["oracle"])?;
     let replaced = replaced_slice(&mut state, &input["replaceWorkloadSlice"])?;
     let nomination = nomination(&mut state, &input["nominationMapping"]);
-    state.forest.flush(&state.names);
-    let (tree, row) = state.forest.locate(node);
+    state.ledger.forest.flush(&state.names);
+    let (tree, row) = state.ledger.forest.locate(node);
     let record = state.workloads.get(workload);
     let allowed = allowed_flavors(&record.workload);
     let of_one_pod = state.of_one_pod(workload);
@@ -72,13 +72,13 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
     };
     let context = Context {
         names: &state.names,
-        flavors: &state.flavors,
+        flavors: &state.objects.flavors,
         config: &state.config,
         queue: &state.queues[queue].rules,
         row,
-        sites: &state.sites,
+        sites: &state.nodes.sites,
     };
-    let mut assignment = assign_flavors(&context, state.forest.tree_mut(tree), &candidate, None, &mut oracle);
+    let mut assignment = assign_flavors(&context, state.ledger.forest.tree_mut(tree), &candidate, None, &mut oracle);
     state.place(queue, workload, &mut assignment);
     let mut answer = dump(&state.names, &assignment, &state.workloads.get(workload).spec.adjusted, &state.config);
     answer["tasUsage"] = tas_usage(&state, (queue, workload), &assignment);

@@ -21,7 +21,7 @@ pub(super) fn cache_ops(case: &Case<'_>) -> Answer {
     let (mut states, mut orphans) = (Vec::new(), BTreeSet::new());
     for op in items(&case.input["ops"]) {
         let error = run(&mut state, op, &mut orphans)?;
-        state.forest.flush(&state.names);
+        state.ledger.forest.flush(&state.names);
         let mut entry = dump(&state);
         if let Some(error) = error {
             entry["error"] = json!(error);
@@ -92,7 +92,7 @@ fn delete(state: &mut State, op: &str, name: &str, orphans: &mut BTreeSet<Key>) 
 
 fn dump(state: &State) -> Value {
     let (mut queues, mut cohorts) = (Map::new(), Map::new());
-    for (node, owner) in state.owned_nodes() {
+    for (node, owner) in state.ledger.owned_nodes() {
         match owner {
             Owner::Queue(id) => {
                 queues.insert(state.names.queues[id].to_string(), queue(state, &state.queues[id], node));
@@ -111,31 +111,31 @@ fn queue(state: &State, record: &QueueRecord, node: NodeId) -> Value {
     keys.sort();
     json!({
         "status": record.status_name(),
-        "cohort": state.forest.parent(node).map(|parent| name_of(state, parent)),
+        "cohort": state.ledger.forest.parent(node).map(|parent| name_of(state, parent)),
         "workloads": keys,
         "usage": column(state, node, Tree::usage),
         "subtreeQuota": column(state, node, Tree::subtree_quota),
         "admittedUsage": by_flavor(&state.names, record.admitted_usage.iter().map(|(fr, amount)| (*fr, *amount))),
         "admittedWorkloads": record.n_admitted,
-        "allocatableResourceGeneration": state.forest.generation(node),
-        "fairWeight": state.forest.weight(node),
+        "allocatableResourceGeneration": state.ledger.forest.generation(node),
+        "fairWeight": state.ledger.forest.weight(node),
     })
 }
 
 fn cohort(state: &State, node: NodeId) -> Value {
-    let mut queues: Vec<&str> = state.forest.child_queues(node).map(|queue| name_of(state, queue)).collect();
+    let mut queues: Vec<&str> = state.ledger.forest.child_queues(node).map(|queue| name_of(state, queue)).collect();
     queues.sort_unstable();
     json!({
-        "parent": state.forest.parent(node).map(|parent| name_of(state, parent)),
+        "parent": state.ledger.forest.parent(node).map(|parent| name_of(state, parent)),
         "subtreeQuota": column(state, node, Tree::subtree_quota),
         "usage": column(state, node, Tree::usage),
-        "hasCycle": state.forest.has_cycle(node),
+        "hasCycle": state.ledger.forest.has_cycle(node),
         "clusterQueues": queues,
     })
 }
 
 fn name_of(state: &State, node: NodeId) -> &str {
-    match state.owner(node) {
+    match state.ledger.owner(node) {
         Some(Owner::Queue(id)) => &state.names.queues[id],
         Some(Owner::Cohort(id)) => &state.names.cohorts[id],
         None => "",
@@ -143,8 +143,8 @@ fn name_of(state: &State, node: NodeId) -> &str {
 }
 
 fn column(state: &State, node: NodeId, read: fn(&Tree, Row, Column) -> Amount) -> Value {
-    let (tree, row) = state.forest.locate(node);
-    let tree = state.forest.tree(tree);
+    let (tree, row) = state.ledger.forest.locate(node);
+    let tree = state.ledger.forest.tree(tree);
     let columns = tree.columns().iter().enumerate().map(|(column, fr)| (*fr, read(tree, row, column)));
     by_flavor(&state.names, columns.filter(|(_, amount)| *amount != Amount::ZERO))
 }

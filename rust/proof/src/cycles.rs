@@ -69,7 +69,7 @@ fn update_in_cache(live: &mut Live, object: &Value) -> Result<(), String> {
         // Errors of Kueue's cache are not part of the case.
         let _ = state.put_cluster_queue(queue);
     }
-    state.forest.flush(&state.names);
+    state.ledger.forest.flush(&state.names);
     Ok(())
 }
 

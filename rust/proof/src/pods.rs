@@ -107,7 +107,7 @@ fn pod_spec(value: &Value) -> Result<PodSpec, String> {
 /// Kind `validate_limit_range`.
 pub(super) fn validate_limit_range(case: &Case<'_>) -> Answer {
     let workload = case.workload("workload")?;
-    let limits = case.state().limit_summary(workload.meta.key.namespace());
+    let limits = case.state().objects.limit_summary(workload.meta.key.namespace());
     Ok(Some(show_errors(&pods::limit_range_errors(&workload.pod_sets, &limits, case.config.changes))))
 }
 

@@ -24,7 +24,7 @@ pub(super) fn preempt(case: &Case<'_>) -> Answer {
         state.workloads.get_mut(workload).totals = totals;
     }
     let assignment = assignment(&mut state, workload, &case.input["assignment"])?;
-    state.forest.flush(&state.names);
+    state.ledger.forest.flush(&state.names);
     let targets = targets(&mut state, queue, workload, &assignment);
     let mut decision = Decision::default();
     for &target in &targets {
@@ -36,7 +36,7 @@ pub(super) fn preempt(case: &Case<'_>) -> Answer {
 /// The victims of a workload with this assignment.
 pub(super) fn targets(state: &mut State, queue: QueueId, workload: WorkloadId, assignment: &Assignment) -> Vec<Target> {
     let preemptor = state.preemptor(queue, workload);
-    let mut tree = state.forest.lend_tree(preemptor.tree);
+    let mut tree = state.ledger.forest.lend_tree(preemptor.tree);
     let record = state.workloads.get(workload);
     let candidate = Candidate {
         pod_sets: &record.spec.adjusted,
@@ -51,7 +51,7 @@ pub(super) fn targets(state: &mut State, queue: QueueId, workload: WorkloadId, a
     let requests = assignment.requests_to_preempt_for(&candidate, &state.names, state.config.changes);
     let demand = Demand::of_assignment(assignment, &requests, &tree);
     let targets = find_targets(&state.world(), &mut tree, &preemptor, &demand);
-    state.forest.return_tree(preemptor.tree, tree);
+    state.ledger.forest.return_tree(preemptor.tree, tree);
     targets
 }
 

@@ -20,7 +20,7 @@ pub(super) fn quota(case: &Case<'_>) -> Answer {
         let queue = state.find_queue(name).ok_or_else(|| format!("no ClusterQueue {name}"))?;
         let usage = flavor_amounts(&mut state, usage)?;
         let node = state.queues[queue].node.ok_or("a ClusterQueue without a node")?;
-        state.forest.charge(node, &usage, true, &state.names);
+        state.ledger.forest.charge(node, &usage, true, &state.names);
     }
     for (key, add) in texts(&input["remove"]).map(|k| (k, false)).chain(texts(&input["add"]).map(|k| (k, true))) {
         let (namespace, name) = key.split_once('/').ok_or_else(|| format!("no key: {key}"))?;
@@ -32,7 +32,7 @@ pub(super) fn quota(case: &Case<'_>) -> Answer {
         }
     }
     let requests = flavor_amounts(&mut state, &input["requests"])?;
-    state.forest.flush(&state.names);
+    state.ledger.forest.flush(&state.names);
     // With a ClusterQueue, the requests are checked against it; without one, they are added to every node.
     let asked = input["clusterQueue"].as_str();
     let extra: &[_] = if asked.is_some() { &[] } else { &requests };
@@ -52,12 +52,12 @@ pub(super) fn quota(case: &Case<'_>) -> Answer {
 fn dump(state: &State, extra: &[(FlavorResourceId, Amount)]) -> Value {
     let (mut queues, mut cohorts, mut lendable) = (Map::new(), Map::new(), Map::new());
     let mut inactive = Vec::new();
-    for (id, owner) in state.owned_nodes() {
+    for (id, owner) in state.ledger.owned_nodes() {
         let node = Node::of(state, id);
         match owner {
             Owner::Queue(queue) => {
                 let name = &state.names.queues[queue];
-                if !state.forest.is_active(id) {
+                if !state.ledger.forest.is_active(id) {
                     inactive.push(name.as_str());
                     continue;
                 }
@@ -72,7 +72,7 @@ fn dump(state: &State, extra: &[(FlavorResourceId, Amount)]) -> Value {
             }
             Owner::Cohort(cohort) => {
                 let name = &state.names.cohorts[cohort];
-                if state.forest.has_cycle(id) {
+                if state.ledger.forest.has_cycle(id) {
                     continue;
                 }
                 let mut entry = node.dump(extra);
@@ -96,22 +96,22 @@ struct Node<'a> {
 
 impl<'a> Node<'a> {
     fn of(state: &'a State, id: NodeId) -> Self {
-        let (tree, row) = state.forest.locate(id);
-        Self { state, id, tree: state.forest.tree(tree), row }
+        let (tree, row) = state.ledger.forest.locate(id);
+        Self { state, id, tree: state.ledger.forest.tree(tree), row }
     }
 
     fn parent_name(&self) -> Option<&'a str> {
-        match self.state.owner(self.state.forest.parent(self.id)?)? {
+        match self.state.ledger.owner(self.state.ledger.forest.parent(self.id)?)? {
             Owner::Cohort(cohort) => Some(&self.state.names.cohorts[cohort]),
             Owner::Queue(_) => None,
         }
     }
 
     fn share(&self, extra: &[(FlavorResourceId, Amount)]) -> Share {
-        let (tree, row) = self.state.forest.locate(self.id);
+        let (tree, row) = self.state.ledger.forest.locate(self.id);
         let extra: Vec<_> = extra.iter().filter_map(|(fr, v)| Some((self.tree.column(*fr)?, *v))).collect();
-        let resources = self.state.forest.resources_of(tree);
-        self.tree.share(row, self.state.forest.weight(self.id), resources, &extra)
+        let resources = self.state.ledger.forest.resources_of(tree);
+        self.tree.share(row, self.state.ledger.forest.weight(self.id), resources, &extra)
     }
 
     fn dump(&self, extra: &[(FlavorResourceId, Amount)]) -> Value {
@@ -138,7 +138,7 @@ impl<'a> Node<'a> {
     }
 
     fn quota(&self, read: fn(&Quota) -> Option<Amount>) -> Value {
-        let quotas = self.state.forest.quotas(self.id);
+        let quotas = self.state.ledger.forest.quotas(self.id);
         by_flavor(&self.state.names, quotas.iter().filter_map(|(fr, quota)| Some((*fr, read(quota)?))))
     }
 
@@ -148,8 +148,8 @@ impl<'a> Node<'a> {
     }
 
     fn lendable(&self) -> Value {
-        let (tree, _) = self.state.forest.locate(self.id);
-        let resources = &self.state.forest.resources_of(tree).0;
+        let (tree, _) = self.state.ledger.forest.locate(self.id);
+        let resources = &self.state.ledger.forest.resources_of(tree).0;
         resources
             .iter()
             .map(|(resource, columns)| {

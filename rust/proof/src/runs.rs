@@ -286,7 +286,7 @@ fn topology_usage(state: &State) -> Value {
     let mut usage: BTreeMap<(FlavorId, Arc<str>, &str), i64> = BTreeMap::new();
     for (_, record) in state.workloads.iter() {
         for stand in record.charge.iter().flat_map(|charge| charge.stands.iter()) {
-            for flavor in stand.flavors.iter().filter(|flavor| state.sites.has(**flavor)) {
+            for flavor in stand.flavors.iter().filter(|flavor| state.nodes.sites.has(**flavor)) {
                 for (id, n) in stand.domains() {
                     for (resource, value) in &*stand.per_pod {
                         *usage.entry((*flavor, Arc::clone(&id), resource)).or_default() += value * n;

@@ -26,14 +26,14 @@ pub(super) fn topology(case: &Case<'_>) -> Answer {
     let flavor = state.flavor(text(input, "flavor")?);
     let own = stand(&mut state, text(input, "flavor")?, &input["priorOwnUsage"])?;
     let of_sibling = stand(&mut state, text(input, "flavor")?, &input["priorFlavorUsage"])?;
-    state.sites.try_with(&own, false);
+    state.nodes.sites.try_with(&own, false);
     if state.config.gates.enabled(Gate::TASHandleOverlappingFlavors) {
-        state.sites.try_with(&of_sibling, false);
+        state.nodes.sites.try_with(&of_sibling, false);
     }
     let asked = workload(input)?;
     let gates = case.config.gates;
     let given = (!input["workload"].is_null()).then(|| case.workload("workload")).transpose()?;
-    let Some(ground) = state.sites.ground(flavor) else { return Err("the flavor has no nodes".to_owned()) };
+    let Some(ground) = state.nodes.sites.ground(flavor) else { return Err("the flavor has no nodes".to_owned()) };
     let requests: Vec<Amounts> =
         items(&input["podSets"]).iter().map(|it| amounts(&it["singlePodRequests"])).collect::<Result<_, _>>()?;
     let of = |workload: Option<&Workload>, name: &str| -> Option<Arc<TopologyAssignment>> {

@@ -284,7 +284,7 @@ impl Engine {
 
     /// How many changes of nodes and pods there were.
     fn _n_cluster_changes(&self, py: Python<'_>) -> PyResult<u64> {
-        self.read(py, |engine| engine.state.cluster.n_changes())
+        self.read(py, |engine| engine.state.nodes.cluster.n_changes())
     }
 
     /// When time alone will change something, in nanoseconds since 1970.

@@ -7,8 +7,8 @@ use kueuecore::base::amount::Amount;
 use kueuecore::base::ids::{Id, IdSet, LocalQueueId, QueueId, WorkloadId};
 use kueuecore::engine::Engine;
 use kueuecore::quota::tree::{Column, Row, Tree};
-use kueuecore::state::State;
 use kueuecore::state::queue_counts::LocalUsage;
+use kueuecore::state::{Ledger, State};
 use kueuecore::status::stage::{Stage, has_active_quota_reservation, is_admitted};
 use kueuecore_wire::report;
 
@@ -30,7 +30,7 @@ pub fn audit(engine: &Engine) {
 /// Recomputes all trees, and panics if that changes anything that was kept up to date incrementally.
 pub fn audit_rebuilt(engine: &Engine) {
     let mut rebuilt = engine.clone();
-    let State { queues, cohorts, forest, names, .. } = &mut rebuilt.state;
+    let State { queues, cohorts, ledger: Ledger { forest, .. }, names, .. } = &mut rebuilt.state;
     let nodes: Vec<_> = queues.iter().filter_map(|q| q.node).chain(cohorts.iter().filter_map(|c| c.node)).collect();
     if nodes.iter().any(|node| forest.has_cycle(*node) || forest.tree(forest.locate(*node).0).has_saturated()) {
         // A tree with a cycle keeps its old numbers (rules/02 §4 rule 5), a saturated one has lost some.
@@ -76,8 +76,8 @@ fn check_usage_of_cluster_queues(state: &State) {
                 *sums.entry(*fr).or_default() += i128::from(amount.get());
             }
         }
-        let (tree, row) = state.forest.locate(node);
-        let tree = state.forest.tree(tree);
+        let (tree, row) = state.ledger.forest.locate(node);
+        let tree = state.ledger.forest.tree(tree);
         if tree.has_saturated() {
             continue;
         }
@@ -98,11 +98,11 @@ fn check_cohorts(state: &State) {
     let mut seen = BTreeSet::new();
     let nodes = state.queues.iter().filter_map(|q| q.node).chain(state.cohorts.iter().filter_map(|c| c.node));
     for node in nodes {
-        let (id, _) = state.forest.locate(node);
-        if state.forest.has_cycle(node) || !seen.insert(id) {
+        let (id, _) = state.ledger.forest.locate(node);
+        if state.ledger.forest.has_cycle(node) || !seen.insert(id) {
             continue;
         }
-        let tree = state.forest.tree(id);
+        let tree = state.ledger.forest.tree(id);
         let kept = |row: Row, column: Column| match tree.quota(row, column).lending_limit {
             Some(limit) => tree.subtree_quota(row, column).minus(limit).max(Amount::ZERO),
             None => Amount::ZERO,
@@ -133,8 +133,12 @@ fn check_places(state: &State) {
         if let Some(queue) = record.row.queued_in {
             let pending = &state.queues[queue].pending;
             // While a cycle waits for pods, it holds its heads.
-            let is_head = pending.is_inflight(id) && state.has_waiting_cycle;
-            let places = [pending.is_active(&state.places, id), pending.is_inadmissible(&state.places, id), is_head];
+            let is_head = pending.is_inflight(id) && state.pending.has_waiting_cycle;
+            let places = [
+                pending.is_active(&state.pending.places, id),
+                pending.is_inadmissible(&state.pending.places, id),
+                is_head,
+            ];
             let n_places = places.into_iter().filter(|stands| *stands).count();
             assert_eq!(n_places, 1, "{key:?} is in its queue once");
         }
@@ -157,13 +161,13 @@ fn check_places(state: &State) {
         let pending = &record.pending;
         let waiting: Vec<WorkloadId> = pending.active().chain(pending.inadmissible()).collect();
         assert_eq!(waiting.len(), pending.n_active() + pending.n_inadmissible(), "places in ClusterQueue {name}");
-        let is_over = !state.has_waiting_cycle;
+        let is_over = !state.pending.has_waiting_cycle;
         assert!(!is_over || pending.inflight().is_none(), "a head of ClusterQueue {name} is left in flight");
         for id in &waiting {
             assert_eq!(state.workloads.row(*id).queued_in, Some(queue), "waits in ClusterQueue {name}");
         }
         assert_eq!(pending.has_active(), pending.n_active() > 0, "has ClusterQueue {name} a head");
-        let is_listed = state.waiting.contains(&(name.clone(), queue));
+        let is_listed = state.pending.waiting.contains(&(name.clone(), queue));
         assert_eq!((is_listed, record.is_waiting), (pending.has_active(), is_listed), "does ClusterQueue {name} wait");
         for id in record.reserving() {
             assert_eq!(state.workloads.get(id).cached_in(), Some(queue), "holds quota of ClusterQueue {name}");
@@ -236,8 +240,8 @@ fn check_belongings(state: &State) {
 }
 
 fn is_queue(state: &State, tree: kueuecore::quota::forest::TreeId, row: Row) -> bool {
-    let node = state.forest.nodes_of(tree)[row];
-    matches!(state.owner(node), Some(kueuecore::state::records::Owner::Queue(_)))
+    let node = state.ledger.forest.nodes_of(tree)[row];
+    matches!(state.ledger.owner(node), Some(kueuecore::state::records::Owner::Queue(_)))
 }
 
 fn is_safe(amount: Amount) -> bool {

@@ -171,7 +171,7 @@ fn amounts(state: &State, uses: impl Iterator<Item = (FlavorResourceId, Amount)>
 }
 
 fn node(state: &State, id: NodeId) -> Value {
-    let (kind, name) = owner(state, state.owner(id).expect("shares are compared of nodes with owners"));
+    let (kind, name) = owner(state, state.ledger.owner(id).expect("shares are compared of nodes with owners"));
     json!({"kind": kind, "name": name})
 }
 

@@ -96,7 +96,7 @@ fn counts(state: &State, lists_workloads: bool) -> Counts {
 fn waiting_in(state: &State, id: WorkloadId) -> Option<(QueueId, usize)> {
     let queue = state.workloads.row(id).queued_in?;
     let record = &state.queues[queue];
-    let is_active = record.pending.is_inflight(id) || record.pending.is_active(&state.places, id);
+    let is_active = record.pending.is_inflight(id) || record.pending.is_active(&state.pending.places, id);
     Some((queue, usize::from(!is_active || record.status_name() != "active")))
 }
 
@@ -126,12 +126,12 @@ fn count_stage(state: &State, local_queue: LocalQueueId, workload: &Workload, co
 
 /// Adds what a ClusterQueue holds to the cohorts above it. Lending limits do not count here.
 fn add_reserved(state: &State, node: NodeId, reserved: &mut BTreeMap<NodeId, BTreeMap<FlavorResourceId, Amount>>) {
-    if state.forest.has_cycle(node) {
+    if state.ledger.forest.has_cycle(node) {
         return;
     }
-    let (tree, row) = state.forest.locate(node);
-    let tree = state.forest.tree(tree);
-    for above in state.forest.path(node).skip(1) {
+    let (tree, row) = state.ledger.forest.locate(node);
+    let tree = state.ledger.forest.tree(tree);
+    for above in state.ledger.forest.path(node).skip(1) {
         let total = reserved.entry(above).or_default();
         for (column, &fr) in tree.columns().iter().enumerate() {
             let usage = tree.usage(row, column);
@@ -172,9 +172,9 @@ fn cluster_queue(state: &State, id: QueueId, record: &QueueRecord, node: NodeId,
 
 fn put_share(state: &State, node: NodeId, row: &mut Value) {
     if state.config.fair_sharing.is_some() {
-        let (tree, at) = state.forest.locate(node);
-        let resources = state.forest.resources_of(tree);
-        let share = state.forest.tree(tree).share(at, state.forest.weight(node), resources, &[]);
+        let (tree, at) = state.ledger.forest.locate(node);
+        let resources = state.ledger.forest.resources_of(tree);
+        let share = state.ledger.forest.tree(tree).share(at, state.ledger.forest.weight(node), resources, &[]);
         row["weightedShare"] = finite(share.weighted());
     }
 }
@@ -185,7 +185,7 @@ fn pending_resources(
     record: &QueueRecord,
     requested: Option<&BTreeMap<String, i64>>,
 ) -> Map<String, Value> {
-    let pairs = record.node.into_iter().flat_map(|node| state.forest.quotas(node).keys());
+    let pairs = record.node.into_iter().flat_map(|node| state.ledger.forest.quotas(node).keys());
     let own = pairs.map(|&pair| state.names.resource_text(state.names.parts(pair).1));
     let mut all: Map<String, Value> = own.map(|name| (name.to_owned(), json!(0.0))).collect();
     for (name, &value) in requested.into_iter().flatten() {
@@ -198,8 +198,8 @@ fn pending_resources(
 
 /// Flavor, resource, nominal quota, limits, reserved and admitted usage, for what the spec names.
 fn quotas(state: &State, record: &QueueRecord, node: NodeId) -> Vec<Value> {
-    let (tree, row) = state.forest.locate(node);
-    let tree = state.forest.tree(tree);
+    let (tree, row) = state.ledger.forest.locate(node);
+    let tree = state.ledger.forest.tree(tree);
     let cell = |(&pair, quota): (&FlavorResourceId, &kueuecore::quota::tree::Quota)| {
         let (flavor, resource) = flavor_and_resource(state, pair);
         let limit = |limit: Option<Amount>| limit.map_or(Value::Null, |amount| units(resource, amount));
@@ -214,7 +214,7 @@ fn quotas(state: &State, record: &QueueRecord, node: NodeId) -> Vec<Value> {
             units(resource, record.admitted_usage.get(pair)),
         ])
     };
-    state.forest.quotas(node).iter().map(cell).collect()
+    state.ledger.forest.quotas(node).iter().map(cell).collect()
 }
 
 fn local_queue(state: &State, id: LocalQueueId, counts: &Counts) -> Option<Value> {
@@ -242,7 +242,7 @@ fn local_queue(state: &State, id: LocalQueueId, counts: &Counts) -> Option<Value
         let usage = state.queues[queue].usage_of(id).unwrap_or(&nothing);
         row["reserving"] = json!(usage.n_reserving);
         row["admitted"] = json!(usage.n_admitted);
-        let pairs = state.queues[queue].node.into_iter().flat_map(|node| state.forest.quotas(node).keys());
+        let pairs = state.queues[queue].node.into_iter().flat_map(|node| state.ledger.forest.quotas(node).keys());
         let amounts = pairs.map(|&pair| {
             let (flavor, resource) = flavor_and_resource(state, pair);
             let [reserved, admitted] = [&usage.reserved, &usage.admitted].map(|of| units(resource, of.get(pair)));
@@ -260,9 +260,9 @@ fn cohort(
     reserved: &BTreeMap<NodeId, BTreeMap<FlavorResourceId, Amount>>,
 ) -> Option<Value> {
     let record = &state.cohorts[id];
-    let node = record.node.filter(|&node| !state.forest.has_cycle(node))?;
-    let (tree, at) = state.forest.locate(node);
-    let tree = state.forest.tree(tree);
+    let node = record.node.filter(|&node| !state.ledger.forest.has_cycle(node))?;
+    let (tree, at) = state.ledger.forest.locate(node);
+    let tree = state.ledger.forest.tree(tree);
     let list = |amounts: &mut dyn Iterator<Item = (FlavorResourceId, Amount)>| -> Vec<Value> {
         let more = amounts.filter(|&(_, amount)| amount > Amount::ZERO);
         more.map(|(pair, amount)| {
@@ -287,7 +287,7 @@ fn cohort(
 }
 
 fn cohort_name(state: &State, node: Option<NodeId>) -> &str {
-    match node.and_then(|node| state.owner(node)) {
+    match node.and_then(|node| state.ledger.owner(node)) {
         Some(Owner::Cohort(id)) => &state.names.cohorts[id],
         _ => "",
     }
@@ -295,12 +295,12 @@ fn cohort_name(state: &State, node: Option<NodeId>) -> &str {
 
 /// The cohort above a node; empty if there is none, or in a cycle.
 fn parent(state: &State, node: NodeId) -> &str {
-    cohort_name(state, state.forest.parent(node).filter(|_| !state.forest.has_cycle(node)))
+    cohort_name(state, state.ledger.forest.parent(node).filter(|_| !state.ledger.forest.has_cycle(node)))
 }
 
 /// The root cohort above a node, or itself if it is one; empty if there is none, or in a cycle.
 fn root(state: &State, node: NodeId) -> &str {
-    cohort_name(state, state.forest.root(node))
+    cohort_name(state, state.ledger.forest.root(node))
 }
 
 fn flavor_and_resource(state: &State, pair: FlavorResourceId) -> (&str, &str) {

@@ -20,9 +20,9 @@ pub fn objects(state: &State, kind: &str, only: Option<(&str, &str)>) -> Option<
     }
     let wanted = |namespace: &str, name: &str| only.is_none_or(|only| only == (namespace, name));
     macro_rules! those {
-        ($held:ident, $encode:path) => {
+        ($($held:ident).+, $encode:path) => {
             state
-                .$held()
+                .$($held).+()
                 .filter(|it| wanted(&it.meta.namespace, &it.meta.name))
                 .map(|it| ((it.meta.namespace.clone(), it.meta.name.clone()), $encode(it)))
                 .collect()
@@ -34,15 +34,15 @@ pub fn objects(state: &State, kind: &str, only: Option<(&str, &str)>) -> Option<
             .filter(|(name, _)| wanted("", name))
             .map(|(name, labels)| ((String::new(), name.to_owned()), objects::namespace(name, labels)))
             .collect(),
-        Kind::ResourceFlavor => those!(held_flavors, objects::resource_flavor),
-        Kind::Topology => those!(held_topologies, objects::topology),
-        Kind::AdmissionCheck => those!(held_checks, objects::admission_check),
-        Kind::WorkloadPriorityClass => those!(held_priority_classes, objects::workload_priority_class),
+        Kind::ResourceFlavor => those!(objects.held_flavors, objects::resource_flavor),
+        Kind::Topology => those!(objects.held_topologies, objects::topology),
+        Kind::AdmissionCheck => those!(objects.held_checks, objects::admission_check),
+        Kind::WorkloadPriorityClass => those!(objects.held_priority_classes, objects::workload_priority_class),
         Kind::Cohort => those!(held_cohorts, objects::cohort),
         Kind::ClusterQueue => those!(held_cluster_queues, objects::cluster_queue),
         Kind::LocalQueue => those!(held_local_queues, objects::local_queue),
         Kind::Node => {
-            let nodes = state.cluster.nodes().filter(|it| wanted("", &it.meta.name));
+            let nodes = state.nodes.cluster.nodes().filter(|it| wanted("", &it.meta.name));
             nodes.map(|it| ((String::new(), it.meta.name.clone()), objects::node(it))).collect()
         }
         Kind::Workload => {

@@ -113,7 +113,7 @@ mod tests {
             let mut engine = Engine::default();
             let read = intake(&engine, pod("").as_bytes(), door, Time(0)).expect("it is not bound");
             engine.apply(read.objects.into_iter().map(|(object, _)| object).collect(), Time(0));
-            assert!(engine.state.cluster.pod("n", "").is_none());
+            assert!(engine.state.nodes.cluster.pod("n", "").is_none());
             let refused =
                 intake(&engine, pod(r#","nodeName":"n1""#).as_bytes(), door, Time(0)).expect_err("it is bound");
             assert_eq!(refused[0].errors[0].path, "metadata.name");

@@ -60,8 +60,8 @@ pub fn cluster_queue_status(state: &State, name: &str) -> Option<Value> {
     let record = &state.queues[id];
     let object = record.object.as_ref()?;
     let node = record.node?;
-    let (tree, row) = state.forest.locate(node);
-    let tree = state.forest.tree(tree);
+    let (tree, row) = state.ledger.forest.locate(node);
+    let tree = state.ledger.forest.tree(tree);
     let column = |flavor: &str, resource: &str| pair(state, flavor, resource).and_then(|fr| tree.column(fr));
     let nominal = |f: &str, r: &str| column(f, r).map_or(Amount::ZERO, |c| tree.nominal(row, c));
     let reserved = |f: &str, r: &str| column(f, r).map_or(Amount::ZERO, |c| tree.usage(row, c));
@@ -91,9 +91,9 @@ pub fn cluster_queue_status(state: &State, name: &str) -> Option<Value> {
 
 /// The rounded weighted share of a node (rules/02 §6).
 fn share(state: &State, node: NodeId) -> i64 {
-    let (tree, row) = state.forest.locate(node);
-    let resources = state.forest.resources_of(tree);
-    state.forest.tree(tree).share(row, state.forest.weight(node), resources, &[]).rounded()
+    let (tree, row) = state.ledger.forest.locate(node);
+    let resources = state.ledger.forest.resources_of(tree);
+    state.ledger.forest.tree(tree).share(row, state.ledger.forest.weight(node), resources, &[]).rounded()
 }
 
 /// `status` of a Cohort: its share, with fair sharing. `None` if there is no such object.
@@ -229,9 +229,9 @@ fn sorted<T: Ord>(names: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 fn node_rows(state: &State, kind: &str, name: &str, node: NodeId, rows: &mut Vec<Map<String, Value>>) {
-    let (tree, row) = state.forest.locate(node);
-    let tree = state.forest.tree(tree);
-    let parent = state.forest.parent(node).and_then(|p| state.owner(p)).and_then(|owner| match owner {
+    let (tree, row) = state.ledger.forest.locate(node);
+    let tree = state.ledger.forest.tree(tree);
+    let parent = state.ledger.forest.parent(node).and_then(|p| state.ledger.owner(p)).and_then(|owner| match owner {
         kueuecore::state::records::Owner::Cohort(id) => Some(state.names.cohorts[id].clone()),
         kueuecore::state::records::Owner::Queue(_) => None,
     });
@@ -370,7 +370,7 @@ pub fn workload_row(state: &State, id: WorkloadId) -> Value {
         .or_else(|| condition(conditions::QUOTA_RESERVED));
     let place = record.row.queued_in.map(|queue| {
         let pending = &state.queues[queue].pending;
-        if pending.is_active(&state.places, id) { "active" } else { "inadmissible" }
+        if pending.is_active(&state.pending.places, id) { "active" } else { "inadmissible" }
     });
     json!({
         "namespace": record.key().namespace(),

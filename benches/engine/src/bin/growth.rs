@@ -94,8 +94,13 @@ fn share_ns(engine: &Engine) -> f64 {
     let state = &engine.state;
     let nodes: Vec<_> = state.queues.iter().filter_map(|queue| queue.node).collect();
     let share = |node| {
-        let (tree, row) = state.forest.locate(node);
-        state.forest.tree(tree).share(row, state.forest.weight(node), state.forest.resources_of(tree), &[])
+        let (tree, row) = state.ledger.forest.locate(node);
+        state.ledger.forest.tree(tree).share(
+            row,
+            state.ledger.forest.weight(node),
+            state.ledger.forest.resources_of(tree),
+            &[],
+        )
     };
     let (took, ()) = timed(N_ROUNDS, || nodes.iter().for_each(|&node| _ = black_box(share(node))));
     took.time.as_secs_f64() * 1e9 / f64::from(N_ROUNDS) / nodes.len() as f64

@@ -115,15 +115,15 @@ impl Engine {
         state.now = now;
         state.settle_before_look();
         state.evaluates_always = true;
-        state.recorder = Some(Recorder::default());
+        state.feeds.recorder = Some(Recorder::default());
         state.workloads.get_mut(id).resume = None;
         let (what_if, assignment) = state.consider(id);
-        let mut searches = state.recorder.take().map(|recorder| recorder.take_searches()).unwrap_or_default();
+        let mut searches = state.feeds.recorder.take().map(|recorder| recorder.take_searches()).unwrap_or_default();
         let place = state.queue_of(id).and_then(|queue| Some((queue, state.queues[queue].node?)));
         let replaces = place.and_then(|(queue, _)| state.replaced_slice(queue, id, &BTreeSet::new()));
         let mut pod_sets = Vec::new();
         if let Some((queue, node)) = place {
-            let (tree, row) = state.forest.locate(node);
+            let (tree, row) = state.ledger.forest.locate(node);
             if let Some(assignment) = assignment {
                 let slice = replaces.map(|workload| Target { workload, queue, reason: "" });
                 pod_sets = state.look_without(&mut Victims::default(), tree, slice.as_slice(), |state, quota| {
@@ -137,7 +137,7 @@ impl Engine {
                 if !searches.iter().any(|search| search.contested.contains(&asked.fr)) {
                     searches.push(search_not_made(
                         &state.world(),
-                        state.forest.tree(tree),
+                        state.ledger.forest.tree(tree),
                         &preemptor,
                         asked.fr,
                         asked.amount,
@@ -170,8 +170,8 @@ impl State {
             let of_pair = charge.and_then(|charge| charge.usage.iter().find(|(pair, _)| *pair == fr));
             of_pair.map_or(Amount::ZERO, |(_, amount)| *amount)
         };
-        let nodes = self.forest.nodes_of(tree_id);
-        let owner = |row: usize| self.owner(nodes[row]);
+        let nodes = self.ledger.forest.nodes_of(tree_id);
+        let owner = |row: usize| self.ledger.owner(nodes[row]);
         let groups = &self.queues[queue].rules.groups;
         let mut assumed = crate::assign::Usage::default();
         let mut found = Vec::new();

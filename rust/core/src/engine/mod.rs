@@ -52,7 +52,7 @@ impl Engine {
     /// Recomputes changed quota trees, so that readers see current numbers.
     pub(crate) fn settle(&mut self) {
         let state = &mut self.state;
-        state.forest.flush(&state.names);
+        state.ledger.forest.flush(&state.names);
     }
 
     /// The stored version of the object with the same kind and name.
@@ -70,25 +70,25 @@ impl Engine {
 
     /// One scheduling cycle (rules/05 §6).
     pub fn cycle(&mut self, now: Time) -> Decision {
-        self.state.second_passes.ripen(now);
+        self.state.pending.second_passes.ripen(now);
         self.decide(now)
     }
 
     /// The same for callers that ripen second passes themselves.
     pub(crate) fn decide(&mut self, now: Time) -> Decision {
         let state = &mut self.state;
-        if !state.agenda.is_followed() {
+        if !state.feeds.agenda.is_followed() {
             return state.run_cycle(&mut self.waiting, now);
         }
         // Kueue writes while the next cycles run: each of its reservations can be forgotten until it is confirmed.
-        let mut unconfirmed = std::mem::take(&mut state.unconfirmed);
-        let mut replaced_slices = std::mem::take(&mut state.replaced_slices);
+        let mut unconfirmed = std::mem::take(&mut state.ledger.unconfirmed);
+        let mut replaced_slices = std::mem::take(&mut state.ledger.replaced_slices);
         replaced_slices.retain(|new, _| unconfirmed.contains_key(new));
         let decision = state.run_cycle(&mut self.waiting, now);
-        unconfirmed.extend(state.unconfirmed.drain());
-        replaced_slices.append(&mut state.replaced_slices);
-        state.unconfirmed = unconfirmed;
-        state.replaced_slices = replaced_slices;
+        unconfirmed.extend(state.ledger.unconfirmed.drain());
+        replaced_slices.append(&mut state.ledger.replaced_slices);
+        state.ledger.unconfirmed = unconfirmed;
+        state.ledger.replaced_slices = replaced_slices;
         decision
     }
 
@@ -96,7 +96,7 @@ impl Engine {
     /// call returns none; from then on reservations stay unconfirmed until [`Engine::confirm`] or [`Engine::forget`].
     pub fn take_written(&mut self) -> Vec<WorkloadId> {
         let state = &mut self.state;
-        let mut written: Vec<_> = state.agenda.take_followed().iter().collect();
+        let mut written: Vec<_> = state.feeds.agenda.take_followed().iter().collect();
         written.sort_by_cached_key(|&id| state.workloads.get(id).key().clone());
         written
     }
@@ -110,14 +110,14 @@ impl Engine {
     /// The pods that were failed since the last call because their node has failed, by namespace and name, with the
     /// condition to add; their phase is `Failed` (rules/08 §13.4).
     pub fn take_failed_pods(&mut self) -> Vec<(String, String, Condition)> {
-        let failed = self.state.node_watch.take_failed_pods().into_iter();
+        let failed = self.state.nodes.node_watch.take_failed_pods().into_iter();
         failed.map(|((namespace, name), at)| (namespace, name, terminated_by_kueue(at))).collect()
     }
 
     /// Confirms that a reservation was written: it can no longer be forgotten. `false` if none was unconfirmed.
     pub fn confirm(&mut self, id: WorkloadId) -> bool {
-        self.state.replaced_slices.remove(&id);
-        self.state.unconfirmed.remove(&id).is_some()
+        self.state.ledger.replaced_slices.remove(&id);
+        self.state.ledger.unconfirmed.remove(&id).is_some()
     }
 
     /// Writes what Kueue's workload controller writes outside of cycles, with the consequences (rules/07). Samples the
@@ -165,7 +165,7 @@ impl Engine {
     /// followed. `gone`: the workload no longer exists. Restores the workload's state from before the cycle, and
     /// retries it unless it is gone (rules/05 §6.4 step 12, rules/08 §11.7).
     pub fn forget(&mut self, id: WorkloadId, gone: bool, now: Time) -> bool {
-        let Some(before) = self.state.unconfirmed.remove(&id) else { return false };
+        let Some(before) = self.state.ledger.unconfirmed.remove(&id) else { return false };
         self.state.forget_reservation(id, before, gone, now);
         true
     }
@@ -174,7 +174,7 @@ impl Engine {
     /// checks the nodes of the workload again (rules/08 §13.1). `false`: it has no nodes.
     pub fn look_at_nodes_again(&mut self, id: WorkloadId) -> bool {
         let hosts: Vec<_> = used_hosts(&self.state.workloads.get(id).workload).map(ToString::to_string).collect();
-        hosts.iter().for_each(|host| self.state.node_watch.touch(host));
+        hosts.iter().for_each(|host| self.state.nodes.node_watch.touch(host));
         !hosts.is_empty()
     }
 
@@ -191,14 +191,14 @@ impl Engine {
     /// May a cycle have something to do: is there a workload in the heap of an active ClusterQueue, or a requested
     /// retry?
     pub fn has_heads(&self) -> bool {
-        self.has_ready_heads() || self.state.next_second_pass().is_some_and(|due| due <= self.state.now)
+        self.has_ready_heads() || self.state.pending.next_second_pass().is_some_and(|due| due <= self.state.now)
     }
 
     /// The same for callers that ripen second passes themselves.
     pub(crate) fn has_ready_heads(&self) -> bool {
         let state = &self.state;
-        let waits = state.waiting.iter().any(|&(_, queue)| state.queues[queue].is_active());
-        waits || !state.flush_requests.is_empty() || state.has_second_pass()
+        let waits = state.pending.waiting.iter().any(|&(_, queue)| state.queues[queue].is_active());
+        waits || !state.pending.flush_requests.is_empty() || state.pending.has_second_pass()
     }
 
     /// The stage of a workload.

@@ -91,7 +91,7 @@ impl Engine {
             from.end()?;
             Some(Box::new(waiting))
         };
-        if state.has_waiting_cycle != waiting.is_some() {
+        if state.pending.has_waiting_cycle != waiting.is_some() {
             return Err(
                 Damage { at: waiting_at, what: "a cycle that waits is missing, or is too much".to_owned() }.into()
             );

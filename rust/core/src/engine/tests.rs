@@ -8,6 +8,7 @@ use crate::objects::{
     Admission, CheckState, ClusterQueue, Cohort, ConditionStatus, LimitRange, LimitRangeItem, Meta, PodSet,
     PodSetAssignment, Preemption, PreemptionPolicy, ReclaimablePod, StopPolicy, TopologyRequest, Workload,
 };
+use crate::state::PendingWork;
 use crate::testing::{
     World, check, cluster_queue, flavor, local_queue, meta, quantity, resource_group, rules, workload,
 };
@@ -34,7 +35,7 @@ fn popping_an_empty_queue_leaves_nothing_in_flight() {
     world.submit(workload("w", "1"));
     let id = world.id("w");
     let queue = world.engine.state.find_queue("cq").expect("it exists");
-    let State { queues, places, .. } = &mut world.engine.state;
+    let State { queues, pending: PendingWork { places, .. }, .. } = &mut world.engine.state;
     let pending = &mut queues[queue].pending;
     let heads = [pending.pop(places, |_| 0.0), pending.pop(places, |_| 0.0)];
     assert_eq!((heads, pending.is_inflight(id)), ([Some(id), None], false));
@@ -263,8 +264,8 @@ fn a_saturated_sum_stays_reduced_until_the_cycle_ends() {
     let usage = |world: &World| {
         let node =
             world.engine.state.find_queue("a").and_then(|a| world.engine.state.queues[a].node).expect("it exists");
-        let (tree, _) = world.engine.state.forest.locate(node);
-        let tree = world.engine.state.forest.tree(tree);
+        let (tree, _) = world.engine.state.ledger.forest.locate(node);
+        let tree = world.engine.state.ledger.forest.tree(tree);
         (0..tree.n_rows()).map(|row| tree.usage(row, 0)).max().expect("it has rows")
     };
     assert!(usage(&world).is_unlimited());
@@ -295,7 +296,7 @@ fn shapes_of_short_lived_workloads_are_forgotten() {
     // The marked verdict is still known: the first workload had this shape and did not fit.
     world.submit(workload("second", "11"));
     let queue = world.engine.state.find_queue("cq").expect("it exists");
-    let State { queues, places, .. } = &world.engine.state;
+    let State { queues, pending: PendingWork { places, .. }, .. } = &world.engine.state;
     let pending = &queues[queue].pending;
     assert!(pending.is_inadmissible(places, world.id("second")) && pending.is_active(places, world.id("stays")));
 }
@@ -364,8 +365,8 @@ fn a_cluster_queue_on_a_cycle_of_cohorts_has_a_tree_of_its_own() {
     let rows = |world: &World| {
         let state = &world.engine.state;
         let node = state.queues[state.find_queue("cq").expect("it exists")].node.expect("it has an object");
-        let (tree, _) = state.forest.locate(node);
-        state.forest.tree(tree).n_rows()
+        let (tree, _) = state.ledger.forest.locate(node);
+        state.ledger.forest.tree(tree).n_rows()
     };
     assert_eq!(rows(&world), 4, "two ClusterQueues and two Cohorts");
     world.apply([Object::Cohort(below("b", "a"))]);
@@ -397,8 +398,8 @@ fn zero_usage_in_a_flavor_without_quota_does_not_affect_other_charges() {
     }
     let state = &world.engine.state;
     let node = state.queues[state.find_queue("cq").expect("it exists")].node.expect("it has an object");
-    let (tree, row) = state.forest.locate(node);
-    let tree = state.forest.tree(tree);
+    let (tree, row) = state.ledger.forest.locate(node);
+    let tree = state.ledger.forest.tree(tree);
     let used: i64 = (0..tree.columns().len()).map(|column| tree.usage(row, column).get()).sum();
     assert_eq!(used, 4_000);
 }

@@ -84,7 +84,7 @@ impl Engine {
         let (answer, _) = state.consider(id);
         let record = state.workloads.remove(id);
         state.local_queues[record.row.local_queue].workloads.remove(id);
-        state.agenda.forget(id);
+        state.feeds.agenda.forget(id);
         state.now = before;
         Ok(answer)
     }
@@ -260,11 +260,11 @@ mod tests {
     fn a_second_question_finds_the_nodes_up_to_date() {
         let mut world = hosts::world();
         world.submit(pods("w", 4));
-        assert!(world.engine.state.sites.is_stale);
+        assert!(world.engine.state.nodes.sites.is_stale);
         world.engine.explain("ns", "w", at(20));
-        assert!(!world.engine.state.sites.is_stale, "not only the copy on which it is explained");
+        assert!(!world.engine.state.nodes.sites.is_stale, "not only the copy on which it is explained");
         world.apply([Object::Node(node("c", "9"))]);
         ask(&mut world, pods("x", 1));
-        assert!(!world.engine.state.sites.is_stale);
+        assert!(!world.engine.state.nodes.sites.is_stale);
     }
 }

@@ -57,7 +57,7 @@ impl State {
         pass.run(&mut workload);
         if workload == self.workloads.get(id).workload {
             let wake = pass.wake(&workload);
-            self.agenda.settled(id, wake);
+            self.feeds.agenda.settled(id, wake);
             return false;
         }
         events.append(&mut pass.events);
@@ -86,13 +86,13 @@ impl State {
         self.settle_penalties_of_cycle();
         self.deliver_writes();
         let mut events = self.look_at_nodes(now);
-        for (queue, shape) in self.agenda.take_parked() {
+        for (queue, shape) in self.feeds.agenda.take_parked() {
             for id in self.queues[queue].pending.parked_of_shape(shape) {
-                self.agenda.touch(id);
+                self.feeds.agenda.touch(id);
             }
         }
-        self.agenda.ring(now);
-        let due = self.agenda.touched();
+        self.feeds.agenda.ring(now);
+        let due = self.feeds.agenda.touched();
         let mut due: Vec<_> = due.map(|id| (self.workloads.get(id).key().clone(), id)).collect();
         due.sort();
         events.extend(due.into_iter().flat_map(|(_, id)| self.reconcile(id, now)));
@@ -107,9 +107,13 @@ impl State {
     /// The next time after `now` at which time alone changes something: a backoff, a maximum execution time or the wait
     /// for pods ends, a failed node must be checked again, or a workload is due for a second pass.
     pub fn next_wake(&self, now: Time) -> Option<Time> {
-        let touched = self.agenda.touched().filter_map(|id| self.wake(id, now));
-        let second_pass = self.second_passes.next_timer().filter(|at| *at > now);
-        touched.chain(self.agenda.next_alarm(now)).chain(self.node_watch.next(Some(now))).chain(second_pass).min()
+        let touched = self.feeds.agenda.touched().filter_map(|id| self.wake(id, now));
+        let second_pass = self.pending.second_passes.next_timer().filter(|at| *at > now);
+        touched
+            .chain(self.feeds.agenda.next_alarm(now))
+            .chain(self.nodes.node_watch.next(Some(now)))
+            .chain(second_pass)
+            .min()
     }
 }
 

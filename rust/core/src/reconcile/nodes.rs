@@ -50,9 +50,9 @@ impl State {
     /// Checks the nodes that changed, by name.
     pub(super) fn look_at_nodes(&mut self, now: Time) -> Vec<Event> {
         self.now = now;
-        self.node_watch.ring(now);
+        self.nodes.node_watch.ring(now);
         let mut events = Vec::new();
-        while let Some(name) = self.node_watch.take_due() {
+        while let Some(name) = self.nodes.node_watch.take_due() {
             events.append(&mut self.look_at_node(&name, &|_, _, _| false));
         }
         events
@@ -61,14 +61,14 @@ impl State {
     /// Marks or unmarks a node for its workloads, and sets when to check it again.
     pub(crate) fn look_at_node(&mut self, name: &str, has_unseen_pods: HasUnseenPods<'_>) -> Vec<Event> {
         let by_host = self.config.changes.has(Change::FailuresByHostname);
-        let node = if by_host { self.cluster.node_of_host(name) } else { self.cluster.node(name) }.cloned();
-        let pinned = self.cluster.pods_pinned_to(name).iter();
+        let node = if by_host { self.nodes.cluster.node_of_host(name) } else { self.nodes.cluster.node(name) }.cloned();
+        let pinned = self.nodes.cluster.pods_pinned_to(name).iter();
         let pinned = pinned.filter(|pod| owner_of(pod).is_some()).cloned().collect();
         let on_node = self.workloads_on(name).filter(|id| !is_out(&self.workloads.get(*id).workload)).collect();
         let mut look = Look { state: self, name, node, pinned, has_unseen_pods, events: Vec::new() };
         let again = look.run(look.by_key(on_node));
         let events = look.events;
-        self.node_watch.settled(name, again);
+        self.nodes.node_watch.settled(name, again);
         events
     }
 
@@ -76,9 +76,9 @@ impl State {
     pub(crate) fn workloads_on<'a>(&'a self, node: &'a str) -> impl Iterator<Item = WorkloadId> {
         let workload = |id| &self.workloads.get(id).workload;
         let is_on = |id: &WorkloadId| used_hosts(workload(*id)).any(|host| **host == *node);
-        let on = || self.sites.standing.on(node).filter(move |id| is_admitted(workload(*id)));
+        let on = || self.nodes.sites.standing.on(node).filter(move |id| is_admitted(workload(*id)));
         debug_assert!(
-            self.sites.standing.workloads().filter(is_on).eq(on()),
+            self.nodes.sites.standing.workloads().filter(is_on).eq(on()),
             "who stands on {node} is kept up to date"
         );
         on()
@@ -185,7 +185,7 @@ impl Look<'_> {
                 && !matches!(&*pod.phase, "Succeeded" | "Failed")
         };
         let name = self.node.as_deref().map_or(self.name, |node| &node.meta.name);
-        self.state.cluster.pods_on(name).iter().any(runs) || (self.has_unseen_pods)(self.state, self.name, id)
+        self.state.nodes.cluster.pods_on(name).iter().any(runs) || (self.has_unseen_pods)(self.state, self.name, id)
     }
 
     /// Is there a taint that pods there do not tolerate, or only for a while (rules/08 §13.2)?
@@ -218,7 +218,7 @@ impl Look<'_> {
             let flavors: BTreeSet<&String> = assigned.flavors.values().collect();
             let flavors = flavors.into_iter().filter_map(|name| {
                 let id = self.state.names.flavors.find(name)?;
-                self.state.flavors.get(id)?.as_deref()
+                self.state.objects.flavors.get(id)?.as_deref()
             });
             let checks = status.rare.admission_checks.iter();
             let updates = checks.filter_map(|check| check.updates.iter().find(|it| it.name == assigned.name));
@@ -295,7 +295,7 @@ impl Look<'_> {
     fn fail(&mut self, pod: &Pod) {
         self.state.put_pod(Pod { phase: "Failed".to_owned(), ..pod.clone() });
         let now = self.state.now;
-        self.state.node_watch.note_failed(&pod.meta.namespace, &pod.meta.name, now);
+        self.state.nodes.node_watch.note_failed(&pod.meta.namespace, &pod.meta.name, now);
     }
 }
 

@@ -23,7 +23,7 @@ impl State {
     /// Do its pods run in another cluster, so that those here never have a node?
     pub(crate) fn runs_elsewhere(&self, workload: &Workload) -> bool {
         let is_multikueue =
-            |check: &str| self.checks.get(check).is_some_and(|it| it.controller_name == MULTI_KUEUE_CONTROLLER);
+            |check: &str| self.objects.checks.get(check).is_some_and(|it| it.controller_name == MULTI_KUEUE_CONTROLLER);
         self.gate(Gate::MultiKueue)
             && workload.status.rare.admission_checks.iter().any(|check| is_multikueue(&check.name))
     }

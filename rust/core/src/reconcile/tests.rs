@@ -60,7 +60,7 @@ fn release(world: &mut World) {
 fn is_waiting(world: &World) -> bool {
     let queue = world.engine.state.find_queue("cq").expect("it exists");
     let state = &world.engine.state;
-    state.queues[queue].pending.is_active(&state.places, world.id("w"))
+    state.queues[queue].pending.is_active(&state.pending.places, world.id("w"))
 }
 
 #[test]

@@ -104,7 +104,7 @@ impl Pass<'_> {
         }
         let pending = &self.state.queues[self.cluster_queue?.0].pending;
         pending
-            .is_inadmissible(&self.state.places, self.id)
+            .is_inadmissible(&self.state.pending.places, self.id)
             .then(|| pending.parked_reason(self.record.row.shape))
             .flatten()
     }

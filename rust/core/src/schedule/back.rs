@@ -77,7 +77,7 @@ impl State {
             (!is_recorded).then(|| self.resource_requests(entry.workload, with_pods))
         };
         let queue = self.names.queues[entry.queue].clone();
-        self.agenda.touch(entry.workload);
+        self.feeds.agenda.touch(entry.workload);
         let write = |it: &mut Workload| {
             // An API server refuses a condition without a reason, and with it the whole write (rules/08 §11.5).
             let mut written =
@@ -136,14 +136,14 @@ impl State {
             ends_stickiness: self.config.changes.has(Change::OtherResultsEndStickiness),
             strict_queues_note: self.config.changes.has(Change::StrictQueuesNotePreemptors),
         };
-        let parked = pending.requeue(&mut self.places, &item, &returned);
+        let parked = pending.requeue(&mut self.pending.places, &item, &returned);
         if let Some((shape, parked)) = item.shape.zip(parked) {
-            self.agenda.touch_parked(queue, shape);
+            self.feeds.agenda.touch_parked(queue, shape);
             decision.parked.extend(parked);
         }
         self.set_queued_in(workload, Some(queue));
         self.note_waiting(queue);
-        self.queues[queue].pending.is_inadmissible(&self.places, workload)
+        self.queues[queue].pending.is_inadmissible(&self.pending.places, workload)
     }
 
     /// Does `status.resourceRequests` already hold the totals, in whatever spelling?

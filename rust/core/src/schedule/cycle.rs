@@ -9,8 +9,8 @@ use crate::schedule::entry::{Entry, EntryStatus};
 use crate::schedule::order::sort_classical;
 use crate::schedule::round::{Cycle, Fitting, Progress, Round};
 use crate::schedule::waiting::Waiting;
-use crate::state::State;
 use crate::state::admission_fair_sharing::local_queue_usage;
+use crate::state::{PendingWork, State};
 use crate::status::messages;
 
 impl State {
@@ -51,8 +51,8 @@ impl State {
 
     /// Handles what has happened since the last cycle. Returns how many parked workloads went back to their heaps.
     fn settle_before_cycle(&mut self) -> usize {
-        self.unconfirmed.clear();
-        self.replaced_slices.clear();
+        self.ledger.unconfirmed.clear();
+        self.ledger.replaced_slices.clear();
         self.deliver_writes();
         let unparked = self.flush();
         self.settle_before_look();
@@ -61,7 +61,7 @@ impl State {
 
     /// Workloads due for a second pass, and the head of every active ClusterQueue by name (rules/05 §3).
     fn heads(&mut self, decision: &mut Decision) -> Vec<(QueueId, WorkloadId, Option<u32>)> {
-        let waiting: Vec<QueueId> = self.waiting.iter().map(|(_, queue)| *queue).collect();
+        let waiting: Vec<QueueId> = self.pending.waiting.iter().map(|(_, queue)| *queue).collect();
         let mut heads = Vec::with_capacity(waiting.len());
         for (queue, workload, iteration) in self.take_second_passes() {
             if self.queues[queue].node.is_some() {
@@ -75,7 +75,7 @@ impl State {
             if !self.queues[queue].is_active() {
                 continue;
             }
-            let State { queues, local_queues, places, config, .. } = self;
+            let State { queues, local_queues, pending: PendingWork { places, .. }, config, .. } = self;
             let changes = config.changes;
             let usage = |id| {
                 let config = config.admission_fair_sharing.as_ref();
@@ -116,7 +116,7 @@ impl State {
             let next = if self.config.fair_sharing.is_none() {
                 *round.left.first().expect("not empty")
             } else {
-                round.tournament.next(&mut self.forest, gates, &round.entries, &round.left)
+                round.tournament.next(&mut self.ledger.forest, gates, &round.entries, &round.left)
             };
             round.left.remove(&next);
             let fitting = self.process(&mut round.entries[next], refills.has(next), &mut round.cycle);
@@ -131,23 +131,23 @@ impl State {
     /// Rolls back the trial usage of the entries.
     pub(crate) fn take_back(&mut self, cycle: &mut Cycle) {
         for (tree, mark) in std::mem::take(&mut cycle.marks) {
-            self.forest.tree_mut(tree).rollback(mark);
+            self.ledger.forest.tree_mut(tree).rollback(mark);
         }
-        self.sites.rollback_all();
+        self.nodes.sites.rollback_all();
         self.show_victims(&cycle.victims);
     }
 
     /// Writes the decisions, with all trial usage rolled back.
     pub(crate) fn write(&mut self, cycle: &mut Cycle, now: Time) {
         let assumed = std::mem::take(&mut cycle.assumed);
-        self.unconfirmed.reserve(assumed.len());
+        self.ledger.unconfirmed.reserve(assumed.len());
         cycle.decision.admissions.reserve(assumed.len());
         cycle.decision.events.reserve(assumed.len());
         // The last write to a workload wins.
         let (placed_later, mut assumed): (Vec<_>, Vec<_>) = assumed.into_iter().partition(|it| it.is_victim);
         for it in assumed.iter_mut().filter(|it| it.had_quota) {
             let migrates = cycle.migrations.iter().any(|(from, _)| *from == it.workload);
-            it.is_overwritten = (cycle.preempts(it.workload) || migrates) && !self.came_evicted(it.workload);
+            it.is_overwritten = (cycle.preempts(it.workload) || migrates) && !self.pending.came_evicted(it.workload);
         }
         self.assume(assumed, now, &mut cycle.decision);
         for (old, new) in std::mem::take(&mut cycle.replaced) {

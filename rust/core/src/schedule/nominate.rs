@@ -25,8 +25,8 @@ use crate::schedule::placing::{Placer, SeenByFlavor};
 use crate::schedule::round::{Cycle, Round};
 use crate::schedule::tournament::Tournament;
 use crate::schedule::victims::Victims;
-use crate::state::State;
 use crate::state::records::QueueRecord;
+use crate::state::{Feeds, Ledger, Nodes, Objects, State};
 use crate::status::checks::has_retry_or_rejected_checks;
 use crate::status::{messages, reasons};
 use crate::workloads::Record;
@@ -71,7 +71,7 @@ impl State {
         }
         let mut undecided = self.undecided(workload);
         if undecided.is_none() {
-            cycle.mark(&mut self.forest, entry.tree);
+            cycle.mark(&mut self.ledger.forest, entry.tree);
             let verdict = if is_head { self.verdict(&entry, cycle) } else { self.verdict_now(&entry) };
             undecided = self.undecided_by(&entry, &verdict.assignment);
             let stands = self.net_stands((queue, workload), &verdict.assignment);
@@ -91,7 +91,7 @@ impl State {
     pub(crate) fn entry(&self, queue: QueueId, workload: WorkloadId) -> Entry {
         let stands = self.workloads.row(workload);
         let node = self.queues[queue].node.expect("only an existing ClusterQueue has heads");
-        let (tree, row) = self.forest.locate(node);
+        let (tree, row) = self.ledger.forest.locate(node);
         Entry {
             workload,
             queue,
@@ -102,7 +102,7 @@ impl State {
             targets: Vec::new(),
             stands: Vec::new(),
             shape: stands.shape,
-            generation: self.forest.generation(node),
+            generation: self.ledger.forest.generation(node),
             starts_over: false,
             status: EntryStatus::NotNominated,
             message: Message::default(),
@@ -126,7 +126,16 @@ impl State {
 
     /// The inputs of a search for victims.
     pub fn world(&self) -> World<'_> {
-        let Self { forest, owners, queues, local_queues, workloads, names, config, recorder, .. } = self;
+        let Self {
+            ledger: Ledger { forest, owners, .. },
+            queues,
+            local_queues,
+            workloads,
+            names,
+            config,
+            feeds: Feeds { recorder, .. },
+            ..
+        } = self;
         World {
             forest,
             owners,
@@ -150,7 +159,7 @@ impl State {
         }
         // Others were not popped from a ClusterQueue that is inactive (rules/05 §3).
         let is_inactive = entry.second_pass.is_some() && !self.queues[entry.queue].is_active();
-        if is_inactive || self.forest.has_cycle(entry.node) {
+        if is_inactive || self.ledger.forest.has_cycle(entry.node) {
             return obstacle(
                 reasons::SUSPENDED,
                 Message::Blocked(Queue::Cluster(self.names.queues[entry.queue].shared()), Blocker::Inactive),
@@ -239,11 +248,11 @@ impl State {
         victims: &mut Victims,
     ) -> (Arc<Assignment>, Vec<Target>) {
         let slice = self.replaced_slice(entry.queue, entry.workload, victims.in_tree(entry.tree));
-        let seen = RefCell::new(std::mem::take(&mut self.sites.seen));
+        let seen = RefCell::new(std::mem::take(&mut self.nodes.sites.seen));
         let found = self.look_without(victims, entry.tree, &[], |state, tree| {
             state.search_assignment(entry, (nomination, slice), (plan, &seen), tree)
         });
-        self.sites.seen = seen.into_inner();
+        self.nodes.sites.seen = seen.into_inner();
         found
     }
 
@@ -259,7 +268,9 @@ impl State {
         {
             return None;
         }
-        let Self { workloads, queues, names, flavors, config, sites, .. } = self;
+        let Self {
+            workloads, queues, names, objects: Objects { flavors, .. }, config, nodes: Nodes { sites, .. }, ..
+        } = self;
         let QueueRecord { rules, rules_id, .. } = &queues[queue];
         workloads.plan(workload, *rules_id, |key, spec| {
             let context = Context { names, flavors, config, queue: rules, row: 0, sites };
@@ -306,11 +317,11 @@ impl State {
         };
         let context = Context {
             names: &self.names,
-            flavors: &self.flavors,
+            flavors: &self.objects.flavors,
             config: &self.config,
             queue: &self.queues[entry.queue].rules,
             row: entry.row,
-            sites: &self.sites,
+            sites: &self.nodes.sites,
         };
         let mut oracle = Simulation::new(self.world(), entry.preemptor());
         let full = match plan {

@@ -70,7 +70,7 @@ impl State {
         }
         for Assumed { workload: id, queue, assigned, is_overwritten, .. } in all {
             if is_overwritten {
-                let before = self.unconfirmed[&id].status.clone();
+                let before = self.ledger.unconfirmed[&id].status.clone();
                 self.workloads.transition(id, |it| it.status = before);
                 continue;
             }
@@ -95,7 +95,7 @@ impl State {
         record.resume = None;
         let key = record.key().clone();
         newest.iter().for_each(|newest| self.take_over_status(id, newest));
-        self.agenda.touch(id);
+        self.feeds.agenda.touch(id);
         let n_before = index(decision.admissions.len());
         if !had_quota {
             decision.flavors.extend(assigned.totals.iter().enumerate().flat_map(|it| assigned_flavors(n_before, it)));
@@ -108,8 +108,8 @@ impl State {
             decision.events.push(Event { kind: "Normal", reason: "Admitted".into(), key: key.clone(), message });
         }
         let is_changed = !is_same(before.status.admission.as_deref(), admission);
-        self.unconfirmed.insert(id, before);
-        self.undelivered.push(id);
+        self.ledger.unconfirmed.insert(id, before);
+        self.ledger.undelivered.push(id);
         let admission = admission.clone();
         let admitted = Admitted { key, workload: id, queue, admission, is_admitted, at: now };
         if !had_quota {
@@ -138,7 +138,7 @@ impl State {
     ) {
         let (before, newest) = self.before_write(id);
         let was_evicted = is_true(&before.status.conditions, EVICTED);
-        self.unconfirmed.insert(id, before);
+        self.ledger.unconfirmed.insert(id, before);
         let record = self.workloads.get(id);
         let nodes = record.workload.status.rare.unhealthy_nodes.join(",");
         let message: Message = messages::no_replacement(&nodes).into();
@@ -147,8 +147,8 @@ impl State {
         self.workloads.transition(id, evict);
         newest.iter().for_each(|newest| self.take_over_status(id, newest));
         self.rank_candidate(id);
-        self.agenda.touch(id);
-        self.undelivered.push(id);
+        self.feeds.agenda.touch(id);
+        self.ledger.undelivered.push(id);
         let reason = "EvictedDueToNodeFailures".into();
         decision.events.push(Event { kind: "Normal", reason, key: key.clone(), message: message.clone() });
         let (reason, again) = (reasons::NODE_FAILURES, was_evicted);
@@ -175,7 +175,7 @@ impl State {
         let comes_again = self.list_for_second_pass(id, iteration);
         // Its end in this cycle reaches the queue only now.
         if comes_again && self.workloads.row(id).stage == Stage::Finished {
-            self.second_passes.call_off(id);
+            self.pending.second_passes.call_off(id);
         }
         comes_again
     }
@@ -187,7 +187,7 @@ impl State {
 
     /// Did the last cycle place pods of a workload anew?
     pub(crate) fn has_moved(&self, id: WorkloadId) -> bool {
-        let before = self.unconfirmed.get(&id).and_then(|before| before.status.admission.as_deref());
+        let before = self.ledger.unconfirmed.get(&id).and_then(|before| before.status.admission.as_deref());
         let now = self.workloads.get(id).workload.status.admission.as_deref();
         let differs = |(before, now): (&Admission, &Admission)| {
             !before.pod_set_assignments.iter().map(place).eq(now.pod_set_assignments.iter().map(place))
@@ -214,7 +214,7 @@ impl State {
         let record = self.workloads.get_mut(id);
         (record.totals, record.resume) = (totals, resume);
         self.note_uncounted(id);
-        self.agenda.touch(id);
+        self.feeds.agenda.touch(id);
         if gone {
             return;
         }
@@ -226,7 +226,7 @@ impl State {
             let pending = &mut self.queues[queue].pending;
             let reason = RequeueReason::FailedAfterNomination;
             let returned = Returned { reason, ends_stickiness, ..Returned::default() };
-            pending.requeue(&mut self.places, &item, &returned);
+            pending.requeue(&mut self.pending.places, &item, &returned);
             self.set_queued_in(id, Some(queue));
             self.note_waiting(queue);
         }
@@ -236,7 +236,7 @@ impl State {
     fn forget_eviction(&mut self, id: WorkloadId, before: Unconfirmed, gone: bool) {
         self.workloads.transition(id, |it| it.status = before.status);
         self.rank_candidate(id);
-        self.agenda.touch(id);
+        self.feeds.agenda.touch(id);
         if !gone {
             self.list_for_second_pass(id, 0);
         }
@@ -253,7 +253,7 @@ impl State {
     ) {
         // The preemptor waits for a victim that the snapshot has as evicted, even if the victim's own pass has written
         // its older copy since (rules/04 §8).
-        if self.came_evicted(target.workload) {
+        if self.pending.came_evicted(target.workload) {
             return;
         }
         // A victim that is itself in a second pass is preempted in its newest state, not in that of its copy; an
@@ -287,8 +287,8 @@ impl State {
             self.workloads.transition(target.workload, |it| eviction::preempt(it, target.reason, message, now));
             newest.iter().for_each(|newest| self.take_over_status(target.workload, newest));
             self.rank_candidate(target.workload);
-            self.agenda.touch(target.workload);
-            self.undelivered.push(target.workload);
+            self.feeds.agenda.touch(target.workload);
+            self.ledger.undelivered.push(target.workload);
             decision.preemptions.push(preempted);
         }
     }
@@ -329,11 +329,11 @@ impl State {
 
     /// The path of a ClusterQueue to the root of its tree.
     fn path_of(&self, queue: QueueId) -> Path {
-        let cohort = |node| match self.owner(node)? {
+        let cohort = |node| match self.ledger.owner(node)? {
             Owner::Cohort(id) => Some(id),
             Owner::Queue(_) => None,
         };
-        let above = |node| self.forest.path(node).filter_map(cohort).collect();
+        let above = |node| self.ledger.forest.path(node).filter_map(cohort).collect();
         Path { queue, cohorts: self.queues[queue].node.map(above) }
     }
 }

@@ -15,8 +15,8 @@ use crate::base::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::base::shared::Shared;
 use crate::objects::slices::is_elastic;
 use crate::objects::{CheckState, PodSet, Toleration, TopologyAssignment, TopologyDomain, Workload};
-use crate::state::State;
 use crate::state::sites::{is_on_unhealthy_node, requests_of, stands_on_unhealthy_node, with_pod};
+use crate::state::{Nodes, State};
 use crate::status::activeness::{MULTI_KUEUE_CONTROLLER, PROVISIONING_CONTROLLER};
 use crate::status::checks::flavors_by_check;
 use crate::status::eviction::owned_by_single_pod;
@@ -232,7 +232,7 @@ impl<'a> Placer<'a> {
         let all = crate::status::checks::all_flavors(&object.resource_groups);
         let by_check = flavors_by_check(&object.admission_checks, &all);
         let is_of = |check: &str, controller| {
-            self.state.checks.get(check).is_some_and(|check| check.controller_name == controller)
+            self.state.objects.checks.get(check).is_some_and(|check| check.controller_name == controller)
         };
         let is_reserved = has_quota_reservation(self.workload());
         by_check.iter().any(|(check, flavors)| {
@@ -243,7 +243,7 @@ impl<'a> Placer<'a> {
 
     /// Searches places flavor by flavor, without the usage of some workloads.
     fn find(&self, wanted: &[Wanted], simulates_empty: bool, gone: &[Target]) -> Found {
-        let State { sites, names, config, .. } = self.state;
+        let State { nodes: Nodes { sites, .. }, names, config, .. } = self.state;
         let gates = config.gates;
         let mut flavors: Vec<FlavorId> = wanted.iter().map(|it| it.flavor).collect();
         flavors.sort_unstable_by_key(|flavor| names.flavors[*flavor].as_str());
@@ -328,7 +328,7 @@ impl<'a> Placer<'a> {
         let charge = state.workloads.get(of.workload).charge.as_deref();
         let (rules, pools) = (&state.queues[of.queue].rules, state.pools_trials());
         let is_seen = move |own: FlavorId| {
-            rules.has_flavor(own) && (own == flavor || (pools && state.sites.share_hosts(own, flavor)))
+            rules.has_flavor(own) && (own == flavor || (pools && state.nodes.sites.share_hosts(own, flavor)))
         };
         let stands = charge.into_iter().flat_map(|charge| &*charge.stands);
         let stands = stands.flat_map(move |stand| {
@@ -342,11 +342,11 @@ impl<'a> Placer<'a> {
 impl State {
     /// Places an assignment of a workload in a ClusterQueue, as a cycle does before it searches targets.
     pub fn place(&mut self, queue: QueueId, workload: WorkloadId, assignment: &mut Assignment) {
-        let seen = RefCell::new(std::mem::take(&mut self.sites.seen));
+        let seen = RefCell::new(std::mem::take(&mut self.nodes.sites.seen));
         if let Some(placer) = Placer::new(self, (queue, workload), None, &seen) {
             placer.place(assignment);
         }
-        self.sites.seen = seen.into_inner();
+        self.nodes.sites.seen = seen.into_inner();
     }
 
     /// What an assignment takes from nodes beyond what the workload already has there (rules/08 §11.6).
@@ -426,7 +426,7 @@ impl State {
     /// The flavors of a ClusterQueue with known nodes.
     fn known_flavors(&self, queue: QueueId) -> SmallVec<[FlavorId; 4]> {
         let flavors = self.queues[queue].rules.groups.iter().flat_map(|group| &group.flavors);
-        flavors.copied().filter(|flavor| self.sites.has(*flavor)).collect()
+        flavors.copied().filter(|flavor| self.nodes.sites.has(*flavor)).collect()
     }
 
     fn is_placed(&self, queue: QueueId, pod_set: &PodSet) -> bool {
@@ -435,7 +435,8 @@ impl State {
 
     /// Are all flavors of a ClusterQueue topology-aware, so that every workload is placed?
     fn places_all(&self, queue: QueueId) -> bool {
-        let places = |flavor: &FlavorId| self.flavors[*flavor].as_ref().is_some_and(|it| !it.topology_name.is_empty());
+        let places =
+            |flavor: &FlavorId| self.objects.flavors[*flavor].as_ref().is_some_and(|it| !it.topology_name.is_empty());
         self.queues[queue].rules.groups.iter().flat_map(|group| &group.flavors).all(places)
     }
 }

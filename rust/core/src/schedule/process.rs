@@ -25,7 +25,7 @@ impl State {
         if self.stands_back(entry) {
             return Fitting::Decided;
         }
-        if self.forest.tree(entry.tree).has_saturated() {
+        if self.ledger.forest.tree(entry.tree).has_saturated() {
             // Kueue checks this for every entry, which has a side effect if sums have saturated.
             self.fits(entry, cycle);
         }
@@ -165,10 +165,10 @@ impl State {
     /// Assigns an entry whose targets are already victims again, as if those were gone (rules/04 §7).
     fn assign_without_victims(&mut self, entry: &mut Entry, cycle: &mut Cycle) {
         self.hide_victims(&mut cycle.victims, entry.tree);
-        let mark = self.sites.mark();
+        let mark = self.nodes.sites.mark();
         self.leave_nodes(cycle.victims.all());
         let (mut assignment, targets) = self.assign_again(entry, &mut cycle.victims);
-        self.sites.rollback(mark);
+        self.nodes.sites.rollback(mark);
         Arc::make_mut(&mut assignment).defer_fit();
         let deferred = assignment.mode() == Mode::DeferredFit;
         self.nominate_again(entry, assignment, targets);
@@ -187,14 +187,14 @@ impl State {
 
     /// Removes workloads from their nodes, until that is rolled back.
     fn leave_nodes(&mut self, workloads: impl Iterator<Item = WorkloadId>) {
-        if self.sites.is_empty() {
+        if self.nodes.sites.is_empty() {
             return;
         }
         let pools = self.pools_trials();
         for workload in workloads {
             if let Some(charge) = &self.workloads.get(workload).charge {
                 let rules = &self.queues[charge.queue].rules;
-                self.sites.try_without(&charge.stands, pools, |flavor| rules.has_flavor(flavor));
+                self.nodes.sites.try_without(&charge.stands, pools, |flavor| rules.has_flavor(flavor));
             }
         }
     }
@@ -204,14 +204,14 @@ impl State {
         if entry.stands.is_empty() {
             return true;
         }
-        let mark = self.sites.mark();
+        let mark = self.nodes.sites.mark();
         let mut gone = BTreeSet::new();
         let own = entry.targets.iter().map(|target| target.workload);
         let leave: Vec<WorkloadId> =
             cycle.victims.all().chain(own).filter(|&it| gone.insert(it) || leaves_again(self)).collect();
         self.leave_nodes(leave.into_iter());
-        let has_room = self.sites.have_room_for(&entry.stands);
-        self.sites.rollback(mark);
+        let has_room = self.nodes.sites.have_room_for(&entry.stands);
+        self.nodes.sites.rollback(mark);
         has_room
     }
 
@@ -236,7 +236,7 @@ impl State {
 
     /// What is reserved for an entry that cannot preempt, so that others do not take it (rules/05 §6.4 step 4).
     fn resources_to_reserve(&self, entry: &Entry) -> Vec<(FlavorResourceId, Amount)> {
-        let tree = self.forest.tree(entry.tree);
+        let tree = self.ledger.forest.tree(entry.tree);
         let borrows = entry.assignment.as_ref().is_some_and(|a| a.borrowing > 0);
         let mut usage = entry.usage().to_vec();
         for (fr, amount) in &mut usage {
@@ -268,13 +268,13 @@ impl State {
 
     /// Adds usage for the rest of the cycle.
     fn try_usage(&mut self, entry: &Entry, usage: &[(FlavorResourceId, Amount)], cycle: &mut Cycle) {
-        cycle.mark(&mut self.forest, entry.tree);
-        let tree = self.forest.tree_mut(entry.tree);
+        cycle.mark(&mut self.ledger.forest, entry.tree);
+        let tree = self.ledger.forest.tree_mut(entry.tree);
         tree.add_all(entry.row, usage);
         cycle.victims.note_usage(entry.tree, tree, entry.row, usage);
         if !entry.stands.is_empty() {
             let pools = self.pools_trials();
-            self.sites.try_with(&entry.stands, pools);
+            self.nodes.sites.try_with(&entry.stands, pools);
         }
     }
 }

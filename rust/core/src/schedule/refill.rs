@@ -6,8 +6,8 @@ use crate::base::gates::Gate;
 use crate::objects::variants::is_variant;
 use crate::schedule::entry::EntryStatus;
 use crate::schedule::round::Round;
-use crate::state::State;
 use crate::state::admission_fair_sharing::local_queue_usage;
+use crate::state::{PendingWork, State};
 
 /// How many workloads may join a cycle, in all ClusterQueues together, whatever becomes of them.
 const BUDGET: usize = 8;
@@ -50,7 +50,7 @@ impl State {
             // Already the next one is chosen by it; writing the reservation sets the same penalty again.
             self.push_penalty(workload, queue, self.now);
         }
-        let State { queues, local_queues, places, config, .. } = self;
+        let State { queues, local_queues, pending: PendingWork { places, .. }, config, .. } = self;
         let usage = |id| {
             let sharing = config.admission_fair_sharing.as_ref();
             sharing.map_or(0.0, |sharing| local_queue_usage(sharing, &local_queues[id], config.changes))

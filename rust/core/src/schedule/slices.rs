@@ -84,13 +84,13 @@ impl State {
             message: message.clone(),
         });
         self.settle_status_change(old, &before);
-        self.replaced_slices.insert(new, ReplacedSlice { key: key.clone(), status: before.status });
+        self.ledger.replaced_slices.insert(new, ReplacedSlice { key: key.clone(), status: before.status });
         decision.replaced.push(Replaced { key, successor: new_key, message });
     }
 
     /// The reservation of the replacement was not written, so the old slice never ended.
     pub(crate) fn restore_slice(&mut self, new: WorkloadId) {
-        let Some(ReplacedSlice { key, status }) = self.replaced_slices.remove(&new) else { return };
+        let Some(ReplacedSlice { key, status }) = self.ledger.replaced_slices.remove(&new) else { return };
         let Some(old) = self.workloads.find(key.namespace(), key.name()) else { return };
         let record = self.workloads.get(old);
         if record.key().is_same(&key) && record.row.stage == Stage::Finished {

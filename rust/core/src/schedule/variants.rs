@@ -89,7 +89,7 @@ impl State {
         let key = record.key().clone();
         let queue_id = record.cached_in();
         self.rank_candidate(from);
-        self.agenda.touch(from);
+        self.feeds.agenda.touch(from);
         decision.events.push(Event {
             kind: "Normal",
             reason: eviction::event_reason(reasons::FLAVOR_MIGRATION, "").into(),

@@ -19,9 +19,9 @@ impl State {
     /// The verdict on a head, on the usage at the start of a cycle: the previous one, if it still holds.
     pub(crate) fn verdict(&mut self, entry: &Entry, cycle: &mut Cycle) -> Verdict {
         self.drop_outdated_progress(entry);
-        cycle.mark(&mut self.forest, entry.tree);
+        cycle.mark(&mut self.ledger.forest, entry.tree);
         let plan = self.plan(entry.queue, entry.workload);
-        let version = self.forest.version(entry.tree);
+        let version = self.ledger.forest.version(entry.tree);
         let comes_again = plan.as_ref().filter(|_| !self.depends_on_more(entry));
         if let Some(plan) = comes_again
             && let Some(known) = self.queues[entry.queue].verdicts.find(version, self.question(entry, plan))
@@ -57,7 +57,7 @@ impl State {
     fn depends_on_more(&self, entry: &Entry) -> bool {
         self.evaluates_always
             || self.config.admission_fair_sharing.is_some()
-            || self.forest.tree(entry.tree).has_saturated()
+            || self.ledger.forest.tree(entry.tree).has_saturated()
     }
 
     /// The question about a head.

@@ -133,11 +133,11 @@ impl State {
         targets: &[Target],
         look: impl Fn(&State, &mut Tree) -> T,
     ) -> T {
-        let mut tree = self.forest.lend_tree(id);
+        let mut tree = self.ledger.forest.lend_tree(id);
         if let Some(victims) = victims.of_trees.get_mut(&id)
             && let Some(seen) = victims.look_without(self, (id, &mut tree), targets, &look)
         {
-            self.forest.return_tree(id, tree);
+            self.ledger.forest.return_tree(id, tree);
             return seen;
         }
         // If a sum may lose something, remove the victims one by one each time, as Kueue does.
@@ -158,7 +158,7 @@ impl State {
         }
         let seen = look(self, &mut tree);
         restore(&world, &mut tree, mark, &removed);
-        self.forest.return_tree(id, tree);
+        self.ledger.forest.return_tree(id, tree);
         seen
     }
 

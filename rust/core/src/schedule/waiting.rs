@@ -49,7 +49,7 @@ impl State {
         // What the cycle writes counts at once: a second pass writes an old copy, whose pods may have been ready.
         let is_assumed = |id: &WorkloadId| cycle.assumed.iter().any(|assumed| assumed.workload == *id);
         is_on
-            && (!self.unready.iter().all(is_assumed)
+            && (!self.pending.unready.iter().all(is_assumed)
                 || cycle.assumed.iter().any(|assumed| self.blocks_admission(assumed.workload)))
     }
 
@@ -69,16 +69,16 @@ impl State {
 
     /// Continues a stored cycle once all pods are ready.
     pub(crate) fn go_on(&mut self, mut cycle: Box<Waiting>, waiting: &mut Option<Box<Waiting>>, now: Time) -> Decision {
-        if !self.unready.is_empty() {
+        if !self.pending.unready.is_empty() {
             let waits_for_pods = Some(cycle.head());
             *waiting = Some(cycle);
             return Decision { cycle: self.cycle, waits_for_pods, ..Decision::default() };
         }
-        self.has_waiting_cycle = false;
+        self.pending.has_waiting_cycle = false;
         self.note_gone(&mut cycle);
         let Waiting { seen, round, entry, slice } = &mut *cycle;
         seen.now = now;
-        seen.unready.clear();
+        seen.pending.unready.clear();
         seen.admit(*entry, *slice, round);
         let progress = seen.process_entries(round);
         self.spare_gone(&mut cycle);
@@ -150,7 +150,7 @@ impl State {
         let mut decision = std::mem::take(&mut cycle.round.cycle.decision);
         decision.cycle = self.cycle;
         decision.waits_for_pods = Some(head);
-        self.has_waiting_cycle = true;
+        self.pending.has_waiting_cycle = true;
         *waiting = Some(cycle);
         decision
     }

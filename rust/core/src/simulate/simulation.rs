@@ -307,7 +307,7 @@ impl Simulation {
     }
 
     fn next(&self, engine: &Engine) -> Next {
-        let is_blocked = !engine.state.unready.is_empty();
+        let is_blocked = !engine.state.pending.unready.is_empty();
         if let Some(underway) = &self.underway {
             // A sleeping scheduler is not woken by its own earlier changes.
             return match self.next_instant(engine, false) {
@@ -340,9 +340,9 @@ impl Simulation {
     /// When something is due next. Samples alone neither keep a run going nor end it as out of time.
     fn next_instant(&self, engine: &Engine, goes_on: bool) -> Option<Time> {
         let happening = self.happenings.front().map(|it| it.happening.at);
-        let alarm = engine.state.agenda.first_alarm();
-        let second_pass = engine.state.second_passes.next_timer();
-        let node = engine.state.node_watch.next(None);
+        let alarm = engine.state.feeds.agenda.first_alarm();
+        let second_pass = engine.state.pending.second_passes.next_timer();
+        let node = engine.state.nodes.node_watch.next(None);
         let leaving = self.leaving.first().map(|it| it.0);
         let due = [happening, self.jobs.next_time(), alarm, self.next_wake(), second_pass, node, leaving];
         let next = due.into_iter().flatten().min();
@@ -369,8 +369,8 @@ impl Simulation {
                     Some(Then::Instant(time, stage))
                 }
                 None => {
-                    engine.state.agenda.ring(time);
-                    engine.state.second_passes.ripen(time);
+                    engine.state.feeds.agenda.ring(time);
+                    engine.state.pending.second_passes.ripen(time);
                     self.ring_nodes(&mut engine.state, time);
                     Some(Then::Instant(time, Stage::Rung))
                 }

@@ -123,7 +123,7 @@ impl State {
     /// Something has changed for all workloads of a LocalQueue.
     pub(crate) fn touch_local_queue(&mut self, id: LocalQueueId) {
         for workload in self.local_queues[id].workloads.iter() {
-            self.agenda.touch(workload);
+            self.feeds.agenda.touch(workload);
         }
     }
 
@@ -138,7 +138,7 @@ impl State {
     pub(crate) fn touch_namespace(&mut self, name: &str) {
         for (id, record) in self.workloads.iter() {
             if record.key().namespace() == name {
-                self.agenda.touch(id);
+                self.feeds.agenda.touch(id);
             }
         }
     }

@@ -13,8 +13,8 @@ use crate::objects::{
     AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Meta, PriorityClass, ResourceFlavor, RuntimeClass,
     StopPolicy, StringMap, Topology,
 };
-use crate::state::State;
 use crate::state::records::StaleDefaults;
+use crate::state::{Objects, State};
 use crate::status::admissible::is_admissible;
 use crate::status::stage::Stage;
 use crate::workloads::Record;
@@ -22,13 +22,32 @@ use crate::workloads::Record;
 /// The label of an object that a MultiKueue manager has created here.
 const MULTI_KUEUE_ORIGIN: &str = "kueue.x-k8s.io/multikueue-origin";
 
+impl Objects {
+    /// Removes a WorkloadPriorityClass; workloads keep their priority.
+    pub(crate) fn remove_priority_class(&mut self, name: &str) -> bool {
+        self.workload_priority_classes.remove(name).is_some()
+    }
+
+    fn note_limits(&mut self, namespace: String) {
+        self.limit_summaries.remove(&namespace);
+        self.stale_defaults.namespaces.insert(namespace);
+    }
+
+    pub(super) fn put_runtime_class(&mut self, class: RuntimeClass) {
+        if self.runtime_classes.get(&class.meta.name) != Some(&class) {
+            self.runtime_classes.insert(class.meta.name.clone(), class);
+            self.stale_defaults.everywhere = true;
+        }
+    }
+}
+
 impl State {
     // Namespaces, flavors, checks: what ClusterQueues depend on.
 
     pub(super) fn put_namespace(&mut self, name: &str, labels: StringMap) {
         let id = self.names.namespaces.intern(name);
-        let old = self.namespaces.ensure(id).replace(Arc::new(labels));
-        let new = self.namespaces[id].clone();
+        let old = self.objects.namespaces.ensure(id).replace(Arc::new(labels));
+        let new = self.objects.namespaces[id].clone();
         if new != old {
             self.touch_namespace(name);
         }
@@ -47,7 +66,7 @@ impl State {
     pub(crate) fn remove_namespace(&mut self, name: &str) -> bool {
         let id = self.names.namespaces.find(name);
         self.touch_namespace(name);
-        id.is_some_and(|id| self.namespaces.ensure(id).take().is_some())
+        id.is_some_and(|id| self.objects.namespaces.ensure(id).take().is_some())
     }
 
     fn existing_queues(&self) -> Vec<QueueId> {
@@ -58,7 +77,7 @@ impl State {
         self.workloads.forget_plans();
         let id = self.flavor(&flavor.meta.name);
         let flavor = Arc::new(flavor);
-        let old = self.flavors[id].replace(Arc::clone(&flavor));
+        let old = self.objects.flavors[id].replace(Arc::clone(&flavor));
         if old.as_ref() != Some(&flavor) {
             self.flavor_changed(&flavor.meta.name, old.clone());
         }
@@ -81,7 +100,7 @@ impl State {
     pub fn remove_flavor(&mut self, name: &str) -> bool {
         let id = self.names.flavors.find(name);
         self.workloads.forget_plans();
-        let old = id.and_then(|id| self.flavors.ensure(id).take());
+        let old = id.and_then(|id| self.objects.flavors.ensure(id).take());
         let found = old.is_some();
         if found {
             self.flavor_changed(name, old);
@@ -100,7 +119,7 @@ impl State {
 
     pub(super) fn put_topology(&mut self, topology: Topology) {
         let (name, topology) = (topology.meta.name.clone(), Arc::new(topology));
-        let old = self.topologies.insert(name.clone(), Arc::clone(&topology));
+        let old = self.objects.topologies.insert(name.clone(), Arc::clone(&topology));
         if old.as_ref() != Some(&topology) {
             self.topology_changed(&name, old);
         }
@@ -109,7 +128,7 @@ impl State {
 
     /// Removes a Topology.
     pub(crate) fn remove_topology(&mut self, name: &str) -> bool {
-        let old = self.topologies.remove(name);
+        let old = self.objects.topologies.remove(name);
         let found = old.is_some();
         if found {
             self.topology_changed(name, old);
@@ -120,15 +139,15 @@ impl State {
 
     pub(super) fn put_check(&mut self, check: AdmissionCheck) {
         let name = check.meta.name.clone();
-        if self.checks.get(&name) != Some(&check) {
-            self.checks.insert(name.clone(), check);
+        if self.objects.checks.get(&name) != Some(&check) {
+            self.objects.checks.insert(name.clone(), check);
             self.refresh_users_of_check(&name);
         }
     }
 
     /// Removes an AdmissionCheck: the ClusterQueues that need it become inactive.
     pub fn remove_check(&mut self, name: &str) -> bool {
-        let found = self.checks.remove(name).is_some();
+        let found = self.objects.checks.remove(name).is_some();
         self.refresh_users_of_check(name);
         found
     }
@@ -169,7 +188,7 @@ impl State {
             .map(|(id, _)| id)
             .collect();
         let value = class.value;
-        let old = self.workload_priority_classes.insert(class.meta.name.clone(), class);
+        let old = self.objects.workload_priority_classes.insert(class.meta.name.clone(), class);
         if old.is_none_or(|old| old.value != value) {
             for id in users {
                 let mut workload = self.workload_object(id);
@@ -180,14 +199,9 @@ impl State {
         }
     }
 
-    /// Removes a WorkloadPriorityClass; workloads keep their priority.
-    pub(crate) fn remove_priority_class(&mut self, name: &str) -> bool {
-        self.workload_priority_classes.remove(name).is_some()
-    }
-
     pub(super) fn put_limit_range(&mut self, range: LimitRange) {
         let namespace = range.meta.namespace.clone();
-        let ranges = self.limit_ranges.entry(namespace.clone()).or_default();
+        let ranges = self.objects.limit_ranges.entry(namespace.clone()).or_default();
         if ranges.get(&range.meta.name) != Some(&range) {
             let is_retried = match ranges.get(&range.meta.name) {
                 Some(old) => !old.constraints().eq(range.constraints()),
@@ -195,16 +209,16 @@ impl State {
             };
             ranges.insert(range.meta.name.clone(), range);
             self.retry_pending_in(&namespace, is_retried);
-            self.note_limits(namespace);
+            self.objects.note_limits(namespace);
         }
     }
 
     /// Removes a LimitRange.
     pub(crate) fn remove_limit_range(&mut self, namespace: &str, name: &str) -> bool {
-        let old = self.limit_ranges.get_mut(namespace).and_then(|ranges| ranges.remove(name));
+        let old = self.objects.limit_ranges.get_mut(namespace).and_then(|ranges| ranges.remove(name));
         if let Some(old) = &old {
             self.retry_pending_in(namespace, old.constrains());
-            self.note_limits(namespace.to_owned());
+            self.objects.note_limits(namespace.to_owned());
         }
         self.adjust_pending();
         old.is_some()
@@ -224,29 +238,17 @@ impl State {
         queues.into_iter().for_each(|queue| self.request_flush(queue));
     }
 
-    fn note_limits(&mut self, namespace: String) {
-        self.limit_summaries.remove(&namespace);
-        self.stale_defaults.namespaces.insert(namespace);
-    }
-
-    pub(super) fn put_runtime_class(&mut self, class: RuntimeClass) {
-        if self.runtime_classes.get(&class.meta.name) != Some(&class) {
-            self.runtime_classes.insert(class.meta.name.clone(), class);
-            self.stale_defaults.everywhere = true;
-        }
-    }
-
     /// Removes a RuntimeClass.
     pub(crate) fn remove_runtime_class(&mut self, name: &str) -> bool {
-        let found = self.runtime_classes.remove(name).is_some();
-        self.stale_defaults.everywhere |= found;
+        let found = self.objects.runtime_classes.remove(name).is_some();
+        self.objects.stale_defaults.everywhere |= found;
         self.adjust_pending();
         found
     }
 
     /// Recomputes the defaults from LimitRanges and RuntimeClasses for workloads without a reservation.
     pub(super) fn adjust_pending(&mut self) {
-        let StaleDefaults { everywhere, namespaces } = std::mem::take(&mut self.stale_defaults);
+        let StaleDefaults { everywhere, namespaces } = std::mem::take(&mut self.objects.stale_defaults);
         if !everywhere && namespaces.is_empty() {
             return;
         }
@@ -280,7 +282,7 @@ impl State {
         let is_same =
             entry.object.as_deref().is_some_and(|old| Cohort { meta: cohort.meta.clone(), ..old.clone() } == cohort);
         // Kueue ignores an unchanged Cohort, except one on a cycle of cohorts: it is retried until the cycle is broken.
-        if is_same && entry.node.is_some_and(|node| !self.forest.has_cycle(node)) {
+        if is_same && entry.node.is_some_and(|node| !self.ledger.forest.has_cycle(node)) {
             self.cohorts[id].object = Some(Arc::new(cohort));
             return;
         }
@@ -338,7 +340,7 @@ impl State {
         let pending = std::mem::take(&mut self.queues[id].pending);
         for workload in pending.active().chain(pending.inadmissible()).chain(pending.inflight()) {
             self.set_queued_in(workload, None);
-            self.places.clear(workload);
+            self.pending.places.clear(workload);
         }
         self.note_left(id);
         true
@@ -385,7 +387,7 @@ impl State {
             self.open_account(id, self.now);
         }
         if changed {
-            self.changed_queues.touch_local_queue(id);
+            self.feeds.changed_queues.touch_local_queue(id);
         }
         if changed && concerns_workloads {
             self.touch_local_queue(id);
@@ -421,7 +423,7 @@ impl State {
                 && let Some(queue) = self.queue_of(workload)
             {
                 let item = self.item(workload);
-                self.queues[queue].pending.push_if_absent(&mut self.places, &item);
+                self.queues[queue].pending.push_if_absent(&mut self.pending.places, &item);
                 self.set_queued_in(workload, Some(queue));
                 self.note_waiting(queue);
             }

@@ -31,7 +31,7 @@ impl State {
             Object::AdmissionCheck(check) => self.put_check(check),
             Object::WorkloadPriorityClass(class) => self.put_priority_class(class),
             Object::LimitRange(range) => self.put_limit_range(range),
-            Object::RuntimeClass(class) => self.put_runtime_class(class),
+            Object::RuntimeClass(class) => self.objects.put_runtime_class(class),
             Object::ResourceClaimTemplate(template) => self.put_claim_template(template),
             Object::DeviceClass(class) => self.put_device_class(class),
             Object::Node(node) => {
@@ -63,7 +63,7 @@ impl State {
             Kind::ResourceFlavor => self.remove_flavor(name),
             Kind::Topology => self.remove_topology(name),
             Kind::AdmissionCheck => self.remove_check(name),
-            Kind::WorkloadPriorityClass => self.remove_priority_class(name),
+            Kind::WorkloadPriorityClass => self.objects.remove_priority_class(name),
             Kind::Namespace => self.remove_namespace(name),
             Kind::LimitRange => self.remove_limit_range(namespace, name),
             Kind::RuntimeClass => self.remove_runtime_class(name),
@@ -84,9 +84,9 @@ impl State {
         match object {
             Object::ResourceFlavor(o) => {
                 let id = self.names.flavors.find(&o.meta.name)?;
-                self.flavors.get(id)?.as_deref().cloned().map(Object::ResourceFlavor)
+                self.objects.flavors.get(id)?.as_deref().cloned().map(Object::ResourceFlavor)
             }
-            Object::Topology(o) => self.topologies.get(&o.meta.name).map(|it| Object::Topology((**it).clone())),
+            Object::Topology(o) => self.objects.topologies.get(&o.meta.name).map(|it| Object::Topology((**it).clone())),
             Object::Cohort(o) => {
                 let id = self.names.cohorts.find(&o.meta.name)?;
                 self.cohorts[id].object.as_deref().cloned().map(Object::Cohort)
@@ -99,24 +99,26 @@ impl State {
                 let id = self.names.find_local_queue(&o.meta.namespace, &o.meta.name)?;
                 self.local_queues[id].object.as_deref().cloned().map(Object::LocalQueue)
             }
-            Object::AdmissionCheck(o) => self.checks.get(&o.meta.name).cloned().map(Object::AdmissionCheck),
+            Object::AdmissionCheck(o) => self.objects.checks.get(&o.meta.name).cloned().map(Object::AdmissionCheck),
             Object::WorkloadPriorityClass(o) => {
-                self.workload_priority_classes.get(&o.meta.name).cloned().map(Object::WorkloadPriorityClass)
+                self.objects.workload_priority_classes.get(&o.meta.name).cloned().map(Object::WorkloadPriorityClass)
             }
             Object::LimitRange(o) => {
-                self.limit_ranges.get(&o.meta.namespace)?.get(&o.meta.name).cloned().map(Object::LimitRange)
+                self.objects.limit_ranges.get(&o.meta.namespace)?.get(&o.meta.name).cloned().map(Object::LimitRange)
             }
-            Object::RuntimeClass(o) => self.runtime_classes.get(&o.meta.name).cloned().map(Object::RuntimeClass),
+            Object::RuntimeClass(o) => {
+                self.objects.runtime_classes.get(&o.meta.name).cloned().map(Object::RuntimeClass)
+            }
             Object::ResourceClaimTemplate(o) => {
-                let templates = self.claim_templates.get(&o.meta.namespace)?;
+                let templates = self.objects.claim_templates.get(&o.meta.namespace)?;
                 templates.get(&o.meta.name).cloned().map(Object::ResourceClaimTemplate)
             }
-            Object::Node(o) => self.cluster.node(&o.meta.name).map(|it| Object::Node((**it).clone())),
+            Object::Node(o) => self.nodes.cluster.node(&o.meta.name).map(|it| Object::Node((**it).clone())),
             Object::Pod(o) => {
-                let pod = self.cluster.pod(&o.meta.namespace, &o.meta.name)?;
+                let pod = self.nodes.cluster.pod(&o.meta.namespace, &o.meta.name)?;
                 Some(Object::Pod(Box::new((**pod).clone())))
             }
-            Object::DeviceClass(o) => self.device_classes.get(&o.meta.name).cloned().map(Object::DeviceClass),
+            Object::DeviceClass(o) => self.objects.device_classes.get(&o.meta.name).cloned().map(Object::DeviceClass),
             Object::Workload(o) => {
                 let id = self.workloads.find(o.meta.key.namespace(), o.meta.key.name())?;
                 Some(Object::Workload(Box::new(self.workload_object(id))))

@@ -39,26 +39,26 @@ impl State {
         if let Some(node) = self.cohorts[id].node {
             return node;
         }
-        let node = self.forest.add_node(NodeKind::Cohort);
+        let node = self.ledger.forest.add_node(NodeKind::Cohort);
         self.cohorts[id].node = Some(node);
-        *self.owners.ensure(node) = Some(Owner::Cohort(id));
+        *self.ledger.owners.ensure(node) = Some(Owner::Cohort(id));
         node
     }
 
     /// Drops an implicit cohort without children (rules/02 §4 rule 2).
     fn drop_if_deserted(&mut self, node: NodeId) {
-        let Some(Owner::Cohort(id)) = self.owner(node) else { return };
-        if self.cohorts[id].object.is_none() && !self.forest.has_children(node) {
+        let Some(Owner::Cohort(id)) = self.ledger.owner(node) else { return };
+        if self.cohorts[id].object.is_none() && !self.ledger.forest.has_children(node) {
             self.cohorts[id].node = None;
-            self.owners[node] = None;
-            self.forest.remove_node(node);
+            self.ledger.owners[node] = None;
+            self.ledger.forest.remove_node(node);
         }
     }
 
     /// Moves a node below the cohort `name` (none if empty). Returns the old parent, if it is another one or existed
     /// only for this node.
     fn move_below(&mut self, node: NodeId, name: &str) -> (Option<NodeId>, bool) {
-        let old = self.forest.parent(node);
+        let old = self.ledger.forest.parent(node);
         let new = if name.is_empty() {
             None
         } else {
@@ -67,11 +67,12 @@ impl State {
         };
         // Kueue detaches first, so an implicit cohort whose only child this is gets dropped and created again.
         let implicit =
-            |n: NodeId| matches!(self.owner(n), Some(Owner::Cohort(id)) if self.cohorts[id].object.is_none());
-        let only_child =
-            |n: NodeId| self.forest.child_queues(n).chain(self.forest.child_cohorts(n)).all(|child| child == node);
+            |n: NodeId| matches!(self.ledger.owner(n), Some(Owner::Cohort(id)) if self.cohorts[id].object.is_none());
+        let only_child = |n: NodeId| {
+            self.ledger.forest.child_queues(n).chain(self.ledger.forest.child_cohorts(n)).all(|child| child == node)
+        };
         let renewed = old.is_some() && old == new && old.is_some_and(|n| implicit(n) && only_child(n));
-        self.forest.set_parent(node, new, &self.names);
+        self.ledger.forest.set_parent(node, new, &self.names);
         (old.filter(|_| old != new), old != new || renewed)
     }
 
@@ -86,9 +87,9 @@ impl State {
         let node = match self.queues[id].node {
             Some(node) => node,
             None => {
-                let node = self.forest.add_node(NodeKind::Queue);
-                self.forest.set_weight(node, 0.0);
-                *self.owners.ensure(node) = Some(Owner::Queue(id));
+                let node = self.ledger.forest.add_node(NodeKind::Queue);
+                self.ledger.forest.set_weight(node, 0.0);
+                *self.ledger.owners.ensure(node) = Some(Owner::Queue(id));
                 node
             }
         };
@@ -97,25 +98,25 @@ impl State {
         let (left, moved) = self.move_below(node, &object.cohort_name);
         let quotas = self.read_quotas(&object.resource_groups);
         let groups = self.read_groups(&object.resource_groups);
-        let changed = self.forest.generation(node) == 0
-            || *self.forest.quotas(node) != quotas
+        let changed = self.ledger.forest.generation(node) == 0
+            || *self.ledger.forest.quotas(node) != quotas
             || self.queues[id].rules.groups != groups;
-        self.forest.set_quotas(node, quotas);
+        self.ledger.forest.set_quotas(node, quotas);
         let rules = QueueRules { groups, ..QueueRules::clone(&self.queues[id].rules) };
         self.set_rules(id, rules);
         if changed || moved {
             if let Some(left) = left {
-                self.forest.recompute(left);
+                self.ledger.forest.recompute(left);
             }
-            if self.forest.has_cycle(node) {
+            if self.ledger.forest.has_cycle(node) {
                 if let Some(left) = left {
                     self.drop_if_deserted(left);
                 }
-                self.forest.recompute(node);
+                self.ledger.forest.recompute(node);
                 self.refresh_activeness(id);
                 return Err(CohortHasCycle);
             }
-            self.forest.recompute(node);
+            self.ledger.forest.recompute(node);
         }
         if let Some(left) = left {
             self.drop_if_deserted(left);
@@ -124,7 +125,7 @@ impl State {
         let preemption = object.preemption.clone();
         let groups = self.queues[id].rules.groups.clone();
         self.set_rules(id, QueueRules { groups, fungibility, preemption });
-        self.forest.set_weight(node, fair_weight(object.fair_weight.as_ref()));
+        self.ledger.forest.set_weight(node, fair_weight(object.fair_weight.as_ref()));
         self.queues[id].settled = Some(object);
         self.refresh_activeness(id);
         if is_new {
@@ -140,7 +141,7 @@ impl State {
     }
 
     fn set_rules(&mut self, id: QueueId, rules: QueueRules) {
-        let (rules, rules_id) = self.rules.share(rules);
+        let (rules, rules_id) = self.objects.rules.share(rules);
         let queue = &mut self.queues[id];
         (queue.rules, queue.rules_id) = (rules, rules_id);
     }
@@ -158,10 +159,10 @@ impl State {
         record.terminating = false;
         let mut gone = Vec::new();
         for workload in std::mem::take(&mut record.candidates).workloads() {
-            self.unready.remove(&workload);
+            self.pending.unready.remove(&workload);
             let charge = self.workloads.get_mut(workload).charge.take();
             if let Some(charge) = &charge {
-                self.charges.note(workload, id, &charge.usage, false);
+                self.feeds.charges.note(workload, id, &charge.usage, false);
             }
             gone.extend(charge.map(|charge| Arc::clone(&charge.stands)));
             record.uncounted.insert(workload);
@@ -174,11 +175,11 @@ impl State {
             self.charge_stands(&stands, false);
         }
         self.set_rules(id, QueueRules::default());
-        self.owners[node] = None;
-        let parent = self.forest.parent(node);
-        self.forest.remove_node(node);
+        self.ledger.owners[node] = None;
+        let parent = self.ledger.forest.parent(node);
+        self.ledger.forest.remove_node(node);
         if let Some(parent) = parent {
-            self.forest.recompute(parent);
+            self.ledger.forest.recompute(parent);
             self.drop_if_deserted(parent);
         }
     }
@@ -192,19 +193,19 @@ impl State {
         let node = self.cohort_node(id);
         let object = Arc::new(object);
         self.cohorts[id].object = Some(Arc::clone(&object));
-        let was_cyclic = self.forest.has_cycle(node);
+        let was_cyclic = self.ledger.forest.has_cycle(node);
         self.touch_tree(node);
         let (left, _) = self.move_below(node, &object.parent_name);
         self.touch_tree(node);
-        self.forest.set_weight(node, fair_weight(object.fair_weight.as_ref()));
+        self.ledger.forest.set_weight(node, fair_weight(object.fair_weight.as_ref()));
         let quotas = self.read_quotas(&object.resource_groups);
-        self.forest.set_quotas(node, quotas);
+        self.ledger.forest.set_quotas(node, quotas);
         if let Some(left) = left {
-            self.forest.recompute(left);
+            self.ledger.forest.recompute(left);
             self.drop_if_deserted(left);
         }
-        let cyclic = self.forest.has_cycle(node);
-        self.forest.recompute(node);
+        let cyclic = self.ledger.forest.has_cycle(node);
+        self.ledger.forest.recompute(node);
         if cyclic != was_cyclic {
             self.refresh_tree_activeness(node);
         }
@@ -212,7 +213,7 @@ impl State {
             return Err(CohortHasCycle);
         }
         // Kueue recomputes the tree twice, and each time is a generation of its ClusterQueues (rules/02 §4.1).
-        self.forest.recompute(node);
+        self.ledger.forest.recompute(node);
         Ok(id)
     }
 
@@ -222,17 +223,17 @@ impl State {
         if self.cohorts[id].object.take().is_none() {
             return;
         }
-        let parent = self.forest.parent(node);
-        let was_cyclic = self.forest.has_cycle(node);
+        let parent = self.ledger.forest.parent(node);
+        let was_cyclic = self.ledger.forest.has_cycle(node);
         self.touch_tree(node);
-        self.forest.set_parent(node, None, &self.names);
-        self.forest.set_quotas(node, BTreeMap::new());
-        self.forest.set_weight(node, 0.0);
-        if self.forest.has_children(node) {
-            self.forest.recompute(node);
+        self.ledger.forest.set_parent(node, None, &self.names);
+        self.ledger.forest.set_quotas(node, BTreeMap::new());
+        self.ledger.forest.set_weight(node, 0.0);
+        if self.ledger.forest.has_children(node) {
+            self.ledger.forest.recompute(node);
         }
         if let Some(parent) = parent {
-            self.forest.recompute(parent);
+            self.ledger.forest.recompute(parent);
             if was_cyclic {
                 self.refresh_tree_activeness(parent);
             }
@@ -256,10 +257,10 @@ impl State {
     pub(crate) fn refresh_activeness(&mut self, id: QueueId) -> bool {
         let record = &self.queues[id];
         let (Some(object), Some(node)) = (&record.settled, record.node) else { return false };
-        let flavor = |name: &str| self.names.flavors.find(name).and_then(|id| self.flavors[id].as_deref());
-        let check = |name: &str| self.checks.get(name);
-        let has_topology = |name: &str| self.levels(name).is_some();
-        let is_cyclic = self.forest.has_cycle(node);
+        let flavor = |name: &str| self.names.flavors.find(name).and_then(|id| self.objects.flavors[id].as_deref());
+        let check = |name: &str| self.objects.checks.get(name);
+        let has_topology = |name: &str| self.objects.levels(name).is_some();
+        let is_cyclic = self.ledger.forest.has_cycle(node);
         let cohort = record.object.as_deref().map(|object| object.cohort_name.as_str());
         let cyclic_cohort = cohort.filter(|_| is_cyclic && self.config.changes.has(Change::CohortCycleIsShown));
         let lookup = Lookup { flavor: &flavor, check: &check, has_topology: &has_topology, cyclic_cohort };
@@ -267,10 +268,10 @@ impl State {
         let was_active = record.is_active();
         let is_active = activeness.is_active();
         let in_snapshot = is_active && !is_cyclic;
-        self.forest.set_active(node, in_snapshot);
+        self.ledger.forest.set_active(node, in_snapshot);
         let old = self.queues[id].activeness.replace(activeness);
         if old != self.queues[id].activeness {
-            self.changed_queues.touch_queue(id);
+            self.feeds.changed_queues.touch_queue(id);
         }
         if is_active != was_active {
             self.touch_cluster_queue(id);
@@ -281,9 +282,9 @@ impl State {
 
     /// After a change of edges: nodes below a cycle take no part in scheduling (rules/02 §4 rule 6).
     fn refresh_tree_activeness(&mut self, node: NodeId) {
-        let below: Vec<NodeId> = self.forest.queues_below(node);
+        let below: Vec<NodeId> = self.ledger.forest.queues_below(node);
         for queue in below {
-            if let Some(Owner::Queue(id)) = self.owner(queue) {
+            if let Some(Owner::Queue(id)) = self.ledger.owner(queue) {
                 self.refresh_activeness(id);
             }
         }
@@ -354,7 +355,7 @@ impl State {
         record.totals = totals;
         let admitted = is_admitted(&record.workload);
         let node = self.queues[queue].node.expect("a ClusterQueue with an object has a node");
-        self.forest.charge(node, &usage, true, &self.names);
+        self.ledger.forest.charge(node, &usage, true, &self.names);
         let local_queue = record.row.local_queue;
         let uses = uses(&mut self.names, &self.workloads.get(workload).totals, &usage);
         let key = self.candidate_key(workload, uses);
@@ -362,22 +363,22 @@ impl State {
         let stands = self.stands_of(workload);
         self.charge_stands(&stands, true);
         let charge = Charge { queue, usage, admitted, local_queue, candidate: key, stands };
-        self.charges.note(workload, queue, &charge.usage, true);
+        self.feeds.charges.note(workload, queue, &charge.usage, true);
         self.queues[queue].count_charge(&charge, true);
-        self.changed_queues.touch_queue(queue);
-        self.changed_queues.touch_local_queue(local_queue);
+        self.feeds.changed_queues.touch_queue(queue);
+        self.feeds.changed_queues.touch_local_queue(local_queue);
         self.workloads.get_mut(workload).charge = Some(Arc::new(charge));
         if self.blocks_admission(workload) {
-            self.unready.insert(workload);
+            self.pending.unready.insert(workload);
         }
     }
 
     /// Cycles see their own writes as updates: a workload with quota is removed and added again, which counts as a
     /// generation (rules/02 §4.1).
     pub(crate) fn deliver_writes(&mut self) {
-        for workload in std::mem::take(&mut self.undelivered) {
+        for workload in std::mem::take(&mut self.ledger.undelivered) {
             if let Some(node) = self.workloads.get(workload).cached_in().and_then(|queue| self.queues[queue].node) {
-                self.forest.bump_generation(node);
+                self.ledger.forest.bump_generation(node);
             }
         }
     }
@@ -393,17 +394,17 @@ impl State {
     pub fn uncache(&mut self, workload: WorkloadId) {
         self.note_placed(workload);
         let Some(charge) = self.workloads.get_mut(workload).charge.take() else { return };
-        self.unready.remove(&workload);
+        self.pending.unready.remove(&workload);
         let queue = charge.queue;
         self.queues[queue].candidates.remove(&self.names, &charge.candidate);
         let node = self.queues[queue].node.expect("a ClusterQueue with workloads has a node");
-        self.forest.charge(node, &charge.usage, false, &self.names);
-        self.forest.bump_generation(node);
-        self.charges.note(workload, queue, &charge.usage, false);
+        self.ledger.forest.charge(node, &charge.usage, false, &self.names);
+        self.ledger.forest.bump_generation(node);
+        self.feeds.charges.note(workload, queue, &charge.usage, false);
         self.queues[queue].count_charge(&charge, false);
         self.charge_stands(&charge.stands, false);
-        self.changed_queues.touch_queue(queue);
-        self.changed_queues.touch_local_queue(charge.local_queue);
+        self.feeds.changed_queues.touch_queue(queue);
+        self.feeds.changed_queues.touch_local_queue(charge.local_queue);
     }
 
     /// Re-sorts a reserving workload among the candidates after its conditions changed.
@@ -416,7 +417,7 @@ impl State {
         record.candidates.insert(&self.names, &candidate);
         self.workloads.get_mut(workload).charge = Some(Arc::new(Charge { candidate, ..Charge::clone(&charge) }));
         if let Some(node) = self.queues[queue].node {
-            self.forest.note_change(node);
+            self.ledger.forest.note_change(node);
         }
     }
 

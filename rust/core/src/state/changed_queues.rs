@@ -63,26 +63,28 @@ impl State {
     /// the recording. The usage of a ClusterQueue changes the shares of the Cohorts above it; quotas, weights and edges
     /// change those of the whole tree.
     pub fn take_changed_queues(&mut self) -> Changed {
-        let Some(mut changed) = self.changed_queues.0.replace(Changed::default()) else { return Changed::default() };
+        let Some(mut changed) = self.feeds.changed_queues.0.replace(Changed::default()) else {
+            return Changed::default();
+        };
         if self.config.fair_sharing.is_none() {
             return changed;
         }
         for id in changed.trees.iter() {
-            let Some(root) = self.cohorts[id].node.and_then(|node| self.forest.root(node)) else { continue };
-            let Some(Owner::Cohort(root)) = self.owner(root) else { continue };
+            let Some(root) = self.cohorts[id].node.and_then(|node| self.ledger.forest.root(node)) else { continue };
+            let Some(Owner::Cohort(root)) = self.ledger.owner(root) else { continue };
             changed.cohorts.insert(root);
         }
         let roots: Vec<NodeId> = changed.cohorts.iter().filter_map(|id| self.cohorts[id].node).collect();
-        for node in roots.into_iter().flat_map(|root| self.forest.subtree(root)) {
-            match self.owner(node) {
+        for node in roots.into_iter().flat_map(|root| self.ledger.forest.subtree(root)) {
+            match self.ledger.owner(node) {
                 Some(Owner::Queue(id)) => changed.queues.insert(id),
                 Some(Owner::Cohort(id)) => changed.cohorts.insert(id),
                 None => false,
             };
         }
         let used: Vec<NodeId> = changed.queues.iter().filter_map(|id| self.queues[id].node).collect();
-        for node in used.into_iter().flat_map(|node| self.forest.path(node)) {
-            if let Some(Owner::Cohort(id)) = self.owner(node) {
+        for node in used.into_iter().flat_map(|node| self.ledger.forest.path(node)) {
+            if let Some(Owner::Cohort(id)) = self.ledger.owner(node) {
                 changed.cohorts.insert(id);
             }
         }
@@ -91,9 +93,9 @@ impl State {
 
     /// Records that a node's quota, weight or parent changes; call it before and after.
     pub(crate) fn touch_tree(&mut self, node: NodeId) {
-        let Some(changed) = &mut self.changed_queues.0 else { return };
-        for above in self.forest.path(node) {
-            if let Some(Owner::Cohort(id)) = self.owners.get(above).copied().flatten() {
+        let Some(changed) = &mut self.feeds.changed_queues.0 else { return };
+        for above in self.ledger.forest.path(node) {
+            if let Some(Owner::Cohort(id)) = self.ledger.owners.get(above).copied().flatten() {
                 changed.trees.insert(id);
             }
         }
@@ -101,9 +103,9 @@ impl State {
 
     /// Records that a ClusterQueue was created, deleted, or became active or inactive: its LocalQueues report that.
     pub(crate) fn touch_statuses_of(&mut self, id: QueueId) {
-        self.changed_queues.touch_queue(id);
+        self.feeds.changed_queues.touch_queue(id);
         for &local_queue in &self.queues[id].local_queues {
-            self.changed_queues.touch_local_queue(local_queue);
+            self.feeds.changed_queues.touch_local_queue(local_queue);
         }
     }
 }

@@ -169,12 +169,12 @@ impl State {
     /// Stores a node, and returns the old one. An identical node changes nothing.
     pub(crate) fn put_node(&mut self, node: Node) -> Option<Arc<Node>> {
         let name = node.meta.name.clone();
-        let old = self.cluster.node(&name).cloned();
+        let old = self.nodes.cluster.node(&name).cloned();
         if old.as_deref() != Some(&node) {
-            old.iter().for_each(|old| self.cluster.file_node(old, false));
-            self.cluster.file_node(&node, true);
-            Arc::make_mut(&mut self.cluster.nodes).insert(name.clone(), Arc::new(node));
-            self.cluster.n_changes += 1;
+            old.iter().for_each(|old| self.nodes.cluster.file_node(old, false));
+            self.nodes.cluster.file_node(&node, true);
+            Arc::make_mut(&mut self.nodes.cluster.nodes).insert(name.clone(), Arc::new(node));
+            self.nodes.cluster.n_changes += 1;
             self.node_changed(&name, old.clone());
         }
         old
@@ -182,10 +182,10 @@ impl State {
 
     /// Removes a node, and returns it. Its pods stay until they are deleted themselves.
     pub(crate) fn remove_node(&mut self, name: &str) -> Option<Arc<Node>> {
-        self.cluster.node(name)?;
-        let old = Arc::make_mut(&mut self.cluster.nodes).remove(name);
-        old.iter().for_each(|old| self.cluster.file_node(old, false));
-        self.cluster.n_changes += 1;
+        self.nodes.cluster.node(name)?;
+        let old = Arc::make_mut(&mut self.nodes.cluster.nodes).remove(name);
+        old.iter().for_each(|old| self.nodes.cluster.file_node(old, false));
+        self.nodes.cluster.n_changes += 1;
         self.node_changed(name, old.clone());
         old
     }
@@ -193,14 +193,14 @@ impl State {
     /// Stores a pod, and returns the old one. An identical pod changes nothing.
     pub(crate) fn put_pod(&mut self, pod: Pod) -> Option<Arc<Pod>> {
         let (namespace, name) = (pod.meta.namespace.clone(), pod.meta.name.clone());
-        let old = self.cluster.pod(&namespace, &name).cloned();
+        let old = self.nodes.cluster.pod(&namespace, &name).cloned();
         if old.as_deref() != Some(&pod) {
             let pod = Arc::new(pod);
-            old.iter().for_each(|old| self.cluster.unfile(old));
-            self.cluster.file(&pod);
-            let pods = Arc::make_mut(&mut self.cluster.pods);
+            old.iter().for_each(|old| self.nodes.cluster.unfile(old));
+            self.nodes.cluster.file(&pod);
+            let pods = Arc::make_mut(&mut self.nodes.cluster.pods);
             pods.entry(namespace.clone()).or_default().insert(name.clone(), pod);
-            self.cluster.n_changes += 1;
+            self.nodes.cluster.n_changes += 1;
             self.pod_changed(&namespace, &name, old.clone());
         }
         old
@@ -208,15 +208,15 @@ impl State {
 
     /// Removes a pod, and returns it.
     pub(crate) fn remove_pod(&mut self, namespace: &str, name: &str) -> Option<Arc<Pod>> {
-        self.cluster.pod(namespace, name)?;
-        let pods = Arc::make_mut(&mut self.cluster.pods);
+        self.nodes.cluster.pod(namespace, name)?;
+        let pods = Arc::make_mut(&mut self.nodes.cluster.pods);
         let of_namespace = pods.get_mut(namespace)?;
         let old = of_namespace.remove(name);
         if of_namespace.is_empty() {
             pods.remove(namespace);
         }
-        old.iter().for_each(|old| self.cluster.unfile(old));
-        self.cluster.n_changes += 1;
+        old.iter().for_each(|old| self.nodes.cluster.unfile(old));
+        self.nodes.cluster.n_changes += 1;
         self.pod_changed(namespace, name, old.clone());
         old
     }
@@ -238,7 +238,7 @@ mod tests {
     }
 
     fn on(state: &State, node: &str) -> Vec<String> {
-        let pods = state.cluster.pods_on(node).iter();
+        let pods = state.nodes.cluster.pods_on(node).iter();
         pods.map(|pod| format!("{}/{}", pod.meta.namespace, pod.meta.name)).collect()
     }
 
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(state.remove_pod("b", "x").map(|pod| pod.node_name.clone()).as_deref(), Some("n2"));
         assert!(state.remove_pod("b", "x").is_none());
         assert!(on(&state, "n2").is_empty());
-        assert!(state.cluster.pod("b", "x").is_none());
+        assert!(state.nodes.cluster.pod("b", "x").is_none());
     }
 
     #[test]
@@ -272,7 +272,7 @@ mod tests {
             pod
         };
         let to = |state: &State, host: &str| {
-            state.cluster.pods_pinned_to(host).iter().map(|pod| pod.meta.name.clone()).collect::<Vec<_>>()
+            state.nodes.cluster.pods_pinned_to(host).iter().map(|pod| pod.meta.name.clone()).collect::<Vec<_>>()
         };
         for name in ["b", "a"] {
             state.put_pod(selecting(name, "n1"));
@@ -297,12 +297,12 @@ mod tests {
         state.put_node(node("a", false));
         let before = state.put_node(node("b", true));
         assert!(before.is_some_and(|before| !before.unschedulable));
-        let names: Vec<&str> = state.cluster.nodes().map(|node| node.meta.name.as_str()).collect();
+        let names: Vec<&str> = state.nodes.cluster.nodes().map(|node| node.meta.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
-        assert!(state.cluster.node("b").is_some_and(|node| node.unschedulable));
+        assert!(state.nodes.cluster.node("b").is_some_and(|node| node.unschedulable));
         assert!(state.remove_node("b").is_some());
         assert!(state.remove_node("b").is_none());
-        assert!(state.cluster.node("b").is_none());
+        assert!(state.nodes.cluster.node("b").is_none());
     }
 
     #[test]
@@ -318,13 +318,13 @@ mod tests {
     fn an_identical_pod_is_not_stored_again() {
         let mut state = state();
         state.put_pod(pod("a", "x", "n1"));
-        let first = Arc::clone(state.cluster.pod("a", "x").expect("it was just put"));
+        let first = Arc::clone(state.nodes.cluster.pod("a", "x").expect("it was just put"));
         state.put_pod(pod("a", "x", "n1"));
-        assert!(Arc::ptr_eq(&first, state.cluster.pod("a", "x").expect("it is still there")));
-        assert_eq!(state.cluster.n_changes(), 1);
+        assert!(Arc::ptr_eq(&first, state.nodes.cluster.pod("a", "x").expect("it is still there")));
+        assert_eq!(state.nodes.cluster.n_changes(), 1);
         state.remove_pod("a", "y");
-        assert_eq!(state.cluster.n_changes(), 1);
+        assert_eq!(state.nodes.cluster.n_changes(), 1);
         state.remove_pod("a", "x");
-        assert_eq!(state.cluster.n_changes(), 2);
+        assert_eq!(state.nodes.cluster.n_changes(), 2);
     }
 }

@@ -13,8 +13,8 @@ impl State {
     pub(crate) fn resolve_devices(&self, id: WorkloadId) -> Option<Arc<Devices>> {
         let record = self.workloads.get(id);
         let rules = DeviceRules {
-            templates: self.claim_templates.get(record.key().namespace()),
-            classes: &self.device_classes,
+            templates: self.objects.claim_templates.get(record.key().namespace()),
+            classes: &self.objects.device_classes,
             resources: &self.config.resources,
             gates: self.config.gates,
             changes: self.config.changes,
@@ -29,13 +29,13 @@ impl State {
 
     pub(crate) fn put_claim_template(&mut self, template: ResourceClaimTemplate) {
         let (namespace, name) = (template.meta.namespace.clone(), template.meta.name.clone());
-        self.claim_templates.entry(namespace.clone()).or_default().insert(name.clone(), template);
+        self.objects.claim_templates.entry(namespace.clone()).or_default().insert(name.clone(), template);
         self.resolve_again(|record_namespace, pod_set| record_namespace == namespace && claims(pod_set, &name));
     }
 
     /// Removes a ResourceClaimTemplate.
     pub(crate) fn remove_claim_template(&mut self, namespace: &str, name: &str) -> bool {
-        let templates = self.claim_templates.get_mut(namespace);
+        let templates = self.objects.claim_templates.get_mut(namespace);
         if templates.and_then(|templates| templates.remove(name)).is_none() {
             return false;
         }
@@ -45,14 +45,14 @@ impl State {
 
     pub(crate) fn put_device_class(&mut self, class: DeviceClass) {
         let new = class.extended_resource_name.clone();
-        let old = self.device_classes.insert(class.meta.name.clone(), class);
+        let old = self.objects.device_classes.insert(class.meta.name.clone(), class);
         let old = old.map(|class| class.extended_resource_name).unwrap_or_default();
         self.resolve_again(|_, pod_set| asks_for(pod_set, &new) || asks_for(pod_set, &old));
     }
 
     /// Removes a DeviceClass.
     pub(crate) fn remove_device_class(&mut self, name: &str) -> bool {
-        let Some(class) = self.device_classes.remove(name) else { return false };
+        let Some(class) = self.objects.device_classes.remove(name) else { return false };
         self.resolve_again(|_, pod_set| asks_for(pod_set, &class.extended_resource_name));
         true
     }

@@ -3,15 +3,9 @@
 use crate::objects::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, PriorityClass, ResourceFlavor, StringMap, Topology, Workload,
 };
-use crate::state::State;
+use crate::state::{Objects, State};
 
-impl State {
-    /// Name and labels of the namespaces, in no order.
-    pub fn held_namespaces(&self) -> impl Iterator<Item = (&str, &StringMap)> {
-        let names = self.names.namespaces.iter().map(String::as_str);
-        names.zip(self.namespaces.iter()).filter_map(|(name, labels)| Some((name, &**labels.as_ref()?)))
-    }
-
+impl Objects {
     /// The ResourceFlavors, in no order.
     pub fn held_flavors(&self) -> impl Iterator<Item = &ResourceFlavor> {
         self.flavors.iter().filter_map(Option::as_deref)
@@ -30,6 +24,14 @@ impl State {
     /// The WorkloadPriorityClasses, by name.
     pub fn held_priority_classes(&self) -> impl Iterator<Item = &PriorityClass> {
         self.workload_priority_classes.values()
+    }
+}
+
+impl State {
+    /// Name and labels of the namespaces, in no order.
+    pub fn held_namespaces(&self) -> impl Iterator<Item = (&str, &StringMap)> {
+        let names = self.names.namespaces.iter().map(String::as_str);
+        names.zip(self.objects.namespaces.iter()).filter_map(|(name, labels)| Some((name, &**labels.as_ref()?)))
     }
 
     /// The declared Cohorts, in no order.

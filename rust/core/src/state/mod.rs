@@ -58,7 +58,11 @@ use crate::pods::LimitRangeSummary;
 use crate::queue::Places;
 use crate::quota::forest::{Forest, NodeId};
 use crate::quota::tree::Quota;
+use crate::state::agenda::Agenda;
+use crate::state::changed_queues::ChangedQueues;
+use crate::state::charges::ChargeLog;
 use crate::state::cluster::Cluster;
+use crate::state::node_changes::NodeChanges;
 use crate::state::node_watch::NodeWatch;
 use crate::state::records::{
     CohortRecord, FlushRequest, LocalQueueRecord, Owner, QueueRecord, ReplacedSlice, StaleDefaults,
@@ -76,18 +80,40 @@ pub struct State {
     pub config: Config,
     /// Names and ids.
     pub names: Names,
-    /// Quota and usage.
-    pub forest: Forest,
+    /// What queues and workloads refer to.
+    pub objects: Objects,
+    /// Who holds how much of which quota.
+    pub ledger: Ledger,
+    /// ClusterQueues.
+    pub queues: IdVec<QueueId, QueueRecord>,
+    /// Cohorts.
+    pub cohorts: IdVec<CohortId, CohortRecord>,
+    /// LocalQueues.
+    pub local_queues: IdVec<LocalQueueId, LocalQueueRecord>,
+    /// Workloads.
+    pub workloads: Workloads,
+    /// Who waits for what.
+    pub pending: PendingWork,
+    /// Where pods run.
+    pub nodes: Nodes,
+    /// What has happened since somebody last asked.
+    pub feeds: Feeds,
+    /// Evaluate every head of every cycle, even if nothing has changed since the last time? The decisions are the same,
+    /// but slower: for tests.
+    pub evaluates_always: bool,
+    /// Number of cycles so far.
+    pub cycle: u64,
+    /// Time of the last call that had one.
+    pub now: crate::objects::Time,
+}
+
+/// What queues and workloads refer to.
+#[derive(Clone, Debug, Default)]
+pub struct Objects {
     /// ResourceFlavors.
     pub flavors: IdVec<FlavorId, Option<Arc<ResourceFlavor>>>,
-    /// The nodes of topology-aware flavors.
-    pub sites: Sites,
     /// Topologies by name.
     pub(crate) topologies: BTreeMap<String, Arc<Topology>>,
-    /// Nodes and pods.
-    pub cluster: Cluster,
-    /// Nodes that the controller of failed nodes must check.
-    pub(crate) node_watch: NodeWatch,
     /// AdmissionChecks by name.
     pub(crate) checks: BTreeMap<String, AdmissionCheck>,
     /// WorkloadPriorityClasses by name.
@@ -108,52 +134,90 @@ pub struct State {
     device_classes: BTreeMap<String, DeviceClass>,
     /// The rules of ClusterQueues.
     pub(crate) rules: RulesTable,
-    /// ClusterQueues.
-    pub queues: IdVec<QueueId, QueueRecord>,
-    /// Cohorts.
-    pub cohorts: IdVec<CohortId, CohortRecord>,
-    /// LocalQueues.
-    pub local_queues: IdVec<LocalQueueId, LocalQueueRecord>,
-    /// Workloads.
-    pub workloads: Workloads,
-    /// Their places in the queues.
+}
+
+impl Objects {
+    /// The LimitRanges of a namespace, merged in the order of their names.
+    pub fn limit_summary(&mut self, namespace: &str) -> Arc<LimitRangeSummary> {
+        if let Some(found) = self.limit_summaries.get(namespace) {
+            return Arc::clone(found);
+        }
+        let ranges: Vec<&LimitRange> = self.limit_ranges.get(namespace).into_iter().flat_map(|r| r.values()).collect();
+        let summary = Arc::new(crate::pods::summarize(&ranges));
+        self.limit_summaries.insert(namespace.to_owned(), Arc::clone(&summary));
+        summary
+    }
+}
+
+/// Who holds how much of which quota, and which reservations are still to be confirmed.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    /// Quota and usage.
+    pub forest: Forest,
+    /// The ClusterQueue or Cohort of each node.
+    pub(crate) owners: IdVec<NodeId, Option<Owner>>,
+    /// The state of workloads before the last cycle reserved quota for them, until the write is confirmed.
+    pub(crate) unconfirmed: FxHashMap<WorkloadId, Unconfirmed>,
+    /// The workloads that cycles wrote to, until the updates come back.
+    pub(crate) undelivered: Vec<WorkloadId>,
+    /// The slices that the last cycle replaced, by replacement.
+    pub(crate) replaced_slices: BTreeMap<WorkloadId, ReplacedSlice>,
+}
+
+impl Ledger {
+    /// The ClusterQueue or Cohort of a node; `None`: it was removed.
+    pub fn owner(&self, node: NodeId) -> Option<Owner> {
+        self.owners.get(node).copied().flatten()
+    }
+
+    /// The nodes in use.
+    pub fn owned_nodes(&self) -> impl Iterator<Item = (NodeId, Owner)> + '_ {
+        self.owners.ids().zip(self.owners.iter()).filter_map(|(node, owner)| owner.map(|owner| (node, owner)))
+    }
+}
+
+/// Who waits for what.
+#[derive(Clone, Debug, Default)]
+pub struct PendingWork {
+    /// The places of workloads in the queues.
     pub places: Places,
     /// Requested flushes that have not been done yet.
     pub flush_requests: BTreeSet<FlushRequest>,
     /// The ClusterQueues with a non-empty heap, by name: a cycle visits no others. During a cycle, heads may have left
     /// empty heaps behind.
     pub waiting: Sorted<(Text, QueueId)>,
-    /// The ClusterQueue or Cohort of each node.
-    pub(crate) owners: IdVec<NodeId, Option<Owner>>,
     /// The workloads with quota whose pods are not ready, if admissions wait for them.
     pub(crate) unready: BTreeSet<WorkloadId>,
     /// Is a cycle waiting for them? It refers to its workloads by slot, and to their shapes.
     pub has_waiting_cycle: bool,
-    /// The state of workloads before the last cycle reserved quota for them, until the write is confirmed.
-    pub(crate) unconfirmed: FxHashMap<WorkloadId, Unconfirmed>,
-    /// The workloads that cycles wrote to, until the updates come back.
-    pub(crate) undelivered: Vec<WorkloadId>,
     /// Workloads that need a second pass.
     pub(crate) second_passes: SecondPasses,
-    /// The slices that the last cycle replaced, by replacement.
-    pub(crate) replaced_slices: BTreeMap<WorkloadId, ReplacedSlice>,
+}
+
+/// Where pods run.
+#[derive(Clone, Debug, Default)]
+pub struct Nodes {
+    /// The nodes of topology-aware flavors.
+    pub sites: Sites,
+    /// Nodes and pods.
+    pub cluster: Cluster,
+    /// Nodes that the controller of failed nodes must check.
+    pub(crate) node_watch: NodeWatch,
+}
+
+/// What has happened since somebody last asked.
+#[derive(Clone, Debug, Default)]
+pub struct Feeds {
     /// The workloads to reconcile.
-    pub(crate) agenda: crate::state::agenda::Agenda,
+    pub(crate) agenda: Agenda,
     /// Queues and cohorts whose status may have changed.
-    pub(crate) changed_queues: crate::state::changed_queues::ChangedQueues,
+    pub(crate) changed_queues: ChangedQueues,
     /// Charges taken and released since the last call; not saved.
-    pub charges: crate::state::charges::ChargeLog,
+    pub charges: ChargeLog,
     /// Nodes that were lost or came back since the last call; not saved.
-    pub node_changes: crate::state::node_changes::NodeChanges,
-    /// Evaluate every head of every cycle, even if nothing has changed since the last time? The decisions are the same,
-    /// but slower: for tests.
-    pub evaluates_always: bool,
+    pub node_changes: NodeChanges,
     /// The preemption searches, while an explanation is asked for; not saved.
     pub(crate) recorder: Option<Recorder>,
-    /// Number of cycles so far.
-    pub cycle: u64,
-    /// Time of the last call that had one.
-    pub now: crate::objects::Time,
 }
 
 impl State {
@@ -168,25 +232,15 @@ impl State {
     /// a question about one.
     pub(crate) fn settle_before_look(&mut self) {
         self.names.renew_lexicon();
-        self.forest.flush(&self.names);
+        self.ledger.forest.flush(&self.names);
         self.settle_sites();
     }
 
     /// A copy that shares unchanged parts.
     pub(crate) fn fork(&mut self) -> Self {
         self.workloads.share_pieces();
-        self.places.share_pieces();
+        self.pending.places.share_pieces();
         self.clone()
-    }
-
-    /// The ClusterQueue or Cohort of a node; `None`: it was removed.
-    pub fn owner(&self, node: NodeId) -> Option<Owner> {
-        self.owners.get(node).copied().flatten()
-    }
-
-    /// The nodes in use.
-    pub fn owned_nodes(&self) -> impl Iterator<Item = (NodeId, Owner)> + '_ {
-        self.owners.ids().zip(self.owners.iter()).filter_map(|(node, owner)| owner.map(|owner| (node, owner)))
     }
 
     /// The record of a ClusterQueue name, created if new.
@@ -213,7 +267,7 @@ impl State {
     /// The record of a flavor name, created if new.
     pub fn flavor(&mut self, name: &str) -> FlavorId {
         let id = self.names.flavors.intern(name);
-        self.flavors.ensure(id);
+        self.objects.flavors.ensure(id);
         id
     }
 
@@ -235,25 +289,14 @@ impl State {
 
     /// The labels of a namespace, if it exists.
     pub(crate) fn namespace_labels(&self, name: &str) -> Option<&Arc<StringMap>> {
-        self.names.namespaces.find(name).and_then(|id| self.namespaces.get(id)).and_then(Option::as_ref)
-    }
-
-    /// The LimitRanges of a namespace, merged in the order of their names.
-    pub fn limit_summary(&mut self, namespace: &str) -> Arc<LimitRangeSummary> {
-        if let Some(found) = self.limit_summaries.get(namespace) {
-            return Arc::clone(found);
-        }
-        let ranges: Vec<&LimitRange> = self.limit_ranges.get(namespace).into_iter().flat_map(|r| r.values()).collect();
-        let summary = Arc::new(crate::pods::summarize(&ranges));
-        self.limit_summaries.insert(namespace.to_owned(), Arc::clone(&summary));
-        summary
+        self.names.namespaces.find(name).and_then(|id| self.objects.namespaces.get(id)).and_then(Option::as_ref)
     }
 
     /// Records that the heap of a ClusterQueue is not empty, if a workload has entered it.
     pub(crate) fn note_waiting(&mut self, queue: QueueId) {
         let record = &mut self.queues[queue];
         if record.pending.has_active() && !std::mem::replace(&mut record.is_waiting, true) {
-            self.waiting.insert((self.names.queues[queue].clone(), queue));
+            self.pending.waiting.insert((self.names.queues[queue].clone(), queue));
         }
     }
 
@@ -262,14 +305,14 @@ impl State {
         let record = &mut self.queues[queue];
         if !record.pending.has_active() && std::mem::take(&mut record.is_waiting) {
             let name = &self.names.queues[queue];
-            self.waiting.take(|(other, _)| other.cmp(name));
+            self.pending.waiting.take(|(other, _)| other.cmp(name));
         }
     }
 
     /// The same for all heaps that the heads of a cycle have left.
     pub(crate) fn note_all_left(&mut self) {
         let queues = &mut self.queues;
-        self.waiting.retain(|&(_, queue)| {
+        self.pending.waiting.retain(|&(_, queue)| {
             let record = &mut queues[queue];
             record.is_waiting = record.pending.has_active();
             record.is_waiting

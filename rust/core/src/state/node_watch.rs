@@ -100,7 +100,7 @@ impl State {
     pub(super) fn watch_pod(&mut self, old: Option<&Pod>, new: Option<&Pod>) {
         let Some(pod) = new.or(old).filter(|pod| is_placed_by_kueue(pod, self.config.changes)) else { return };
         if new.is_none() {
-            self.node_watch.failed_pods.remove(&(pod.meta.namespace.clone(), pod.meta.name.clone()));
+            self.nodes.node_watch.failed_pods.remove(&(pod.meta.namespace.clone(), pod.meta.name.clone()));
         }
         if !self.gate(Gate::TASFailedNodeReplacement) {
             return;
@@ -115,7 +115,7 @@ impl State {
             Some(&pod.node_name).filter(|_| has_left)
         };
         if let Some(node) = node {
-            self.node_watch.touch(node);
+            self.nodes.node_watch.touch(node);
         }
     }
 
@@ -130,16 +130,16 @@ impl State {
         let Some(name) = names[1].or(names[0]) else { return };
         if let Some(before) = names[0].filter(|before| *before != name) {
             // It has another hostname now.
-            self.node_watch.bad_since.remove(before);
+            self.nodes.node_watch.bad_since.remove(before);
             if self.gate(Gate::TASFailedNodeReplacement) {
-                self.node_watch.touch(before);
+                self.nodes.node_watch.touch(before);
             }
         }
         if new.is_none_or(is_well) {
-            self.node_watch.bad_since.remove(name);
-            self.node_watch.later.remove(name);
+            self.nodes.node_watch.bad_since.remove(name);
+            self.nodes.node_watch.later.remove(name);
         } else {
-            self.node_watch.bad_since.entry(name.to_owned()).or_insert(self.now);
+            self.nodes.node_watch.bad_since.entry(name.to_owned()).or_insert(self.now);
         }
         let is_other = match (old, new) {
             (Some(old), Some(new)) => {
@@ -149,7 +149,7 @@ impl State {
             _ => true,
         };
         if is_other && self.gate(Gate::TASFailedNodeReplacement) {
-            self.node_watch.touch(name);
+            self.nodes.node_watch.touch(name);
         }
     }
 }

@@ -52,9 +52,9 @@ impl State {
         let local_queue = record.row.local_queue;
         let n_queued = &mut self.local_queues[local_queue].n_queued;
         *n_queued = *n_queued + usize::from(queue.is_some()) - usize::from(before.is_some());
-        self.changed_queues.touch_local_queue(local_queue);
+        self.feeds.changed_queues.touch_local_queue(local_queue);
         for queue in before.into_iter().chain(queue) {
-            self.changed_queues.touch_queue(queue);
+            self.feeds.changed_queues.touch_queue(queue);
         }
     }
 

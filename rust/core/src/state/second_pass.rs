@@ -9,8 +9,8 @@ use crate::base::ids::{QueueId, WorkloadId};
 use crate::objects::{Time, Workload};
 use crate::pods::totals::Totals;
 use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
-use crate::state::State;
 use crate::state::sites::stands_on_unhealthy_node;
+use crate::state::{PendingWork, State};
 use crate::status::checks::has_all_checks_ready;
 use crate::status::reservation::has_topology_pending;
 use crate::status::stage::{has_quota_reservation, is_admitted, is_evicted, is_finished, is_on_hold};
@@ -128,6 +128,23 @@ impl SecondPasses {
     }
 }
 
+impl PendingWork {
+    /// Was a workload evicted when the cycle began? Its own pass may have undone that since.
+    pub(crate) fn came_evicted(&self, id: WorkloadId) -> bool {
+        self.second_passes.evicted.contains(&id)
+    }
+
+    /// Is one ready?
+    pub(crate) fn has_second_pass(&self) -> bool {
+        !self.second_passes.ready.is_empty()
+    }
+
+    /// When the next second pass is due.
+    pub fn next_second_pass(&self) -> Option<Time> {
+        self.second_passes.next_due()
+    }
+}
+
 impl State {
     /// Lists a workload for a second pass, if it needs one and is not listed; returns whether it is listed now. One
     /// that is already ready is listed again, with its current state. `iteration`: how many passes it has had. Without
@@ -135,19 +152,19 @@ impl State {
     pub(crate) fn list_for_second_pass(&mut self, id: WorkloadId, iteration: u32) -> bool {
         if iteration == 0 {
             let Record { workload, spec, .. } = self.workloads.get(id);
-            self.second_passes.note_version(id, workload, spec);
+            self.pending.second_passes.note_version(id, workload, spec);
         }
-        let (copy, spec, superseded) = match self.second_passes.in_cycle.get(&id).filter(|_| iteration > 0) {
+        let (copy, spec, superseded) = match self.pending.second_passes.in_cycle.get(&id).filter(|_| iteration > 0) {
             Some(pass) => (&pass.copy, &pass.spec, pass.superseded),
             None => (&self.workloads.get(id).workload, &self.workloads.get(id).spec, false),
         };
         if !needs_second_pass(copy) {
             if iteration > 0 {
-                self.second_passes.call_off(id);
+                self.pending.second_passes.call_off(id);
             }
             return false;
         }
-        let (copy, spec, passes) = (copy.clone(), Arc::clone(spec), &mut self.second_passes);
+        let (copy, spec, passes) = (copy.clone(), Arc::clone(spec), &mut self.pending.second_passes);
         // The timer has expired even if no cycle has run since, as in a replica that is not the leader.
         passes.ripen(Time(self.now.0.saturating_sub(1)));
         let listed = passes.listed.get(&id).copied();
@@ -176,51 +193,46 @@ impl State {
     /// Takes those that are ready, as they were when listed, with the number of their passes.
     pub(crate) fn take_second_passes(&mut self) -> Vec<(QueueId, WorkloadId, u32)> {
         let mut passes = Vec::new();
-        for (id, pass) in std::mem::take(&mut self.second_passes.ready) {
+        for (id, pass) in std::mem::take(&mut self.pending.second_passes.ready) {
             let Some(admission) = &pass.copy.status.admission else { continue };
             let queue = self.names.queue(admission.cluster_queue.as_str());
             let record = self.workloads.get(id);
             if record.workload != pass.copy || !Arc::ptr_eq(&record.spec, &pass.spec) {
                 let workload = self.workloads.transition(id, |it| std::mem::replace(it, pass.copy.clone()));
                 if is_evicted(&workload) {
-                    self.second_passes.evicted.insert(id);
+                    self.pending.second_passes.evicted.insert(id);
                 }
                 let record = self.workloads.get_mut(id);
                 let spec = std::mem::replace(&mut record.spec, Arc::clone(&pass.spec));
                 let now = SetAside { workload, spec, totals: Arc::clone(&record.totals) };
-                self.second_passes.set_aside.insert(id, now);
+                self.pending.second_passes.set_aside.insert(id, now);
                 // Pods that have finished since count again.
                 self.workloads.get_mut(id).totals = self.reserved_totals(id);
             }
             passes.push((queue, id, pass.iteration));
-            self.second_passes.in_cycle.insert(id, pass);
+            self.pending.second_passes.in_cycle.insert(id, pass);
         }
         // By name, since Kueue's order is not defined.
         passes.sort_by(|a, b| self.workloads.get(a.1).key().cmp(self.workloads.get(b.1).key()));
         passes
     }
 
-    /// Was a workload evicted when the cycle began? Its own pass may have undone that since.
-    pub(crate) fn came_evicted(&self, id: WorkloadId) -> bool {
-        self.second_passes.evicted.contains(&id)
-    }
-
     /// A workload in its cycle: as it was when listed, whatever has changed since.
     pub(crate) fn as_it_came(&self, id: WorkloadId) -> &Workload {
-        self.second_passes.in_cycle.get(&id).map_or(&self.workloads.get(id).workload, |pass| &pass.copy)
+        self.pending.second_passes.in_cycle.get(&id).map_or(&self.workloads.get(id).workload, |pass| &pass.copy)
     }
 
     /// A workload as it was when the cycle began, even if it came as an older copy.
     pub(crate) fn as_it_was(&self, id: WorkloadId) -> &Workload {
-        self.second_passes.set_aside.get(&id).map_or(&self.workloads.get(id).workload, |aside| &aside.workload)
+        self.pending.second_passes.set_aside.get(&id).map_or(&self.workloads.get(id).workload, |aside| &aside.workload)
     }
 
     /// Before the cycle writes to a workload, replaces it by its older copy, if it came as one. Returns its current
     /// state then.
     pub(crate) fn overwrite_with_copy(&mut self, id: WorkloadId) -> Option<Workload> {
-        let copy = self.second_passes.in_cycle.get(&id)?.copy.clone();
+        let copy = self.pending.second_passes.in_cycle.get(&id)?.copy.clone();
         let seen = self.workloads.transition(id, |it| std::mem::replace(it, copy));
-        let Some(SetAside { workload, spec, totals }) = self.second_passes.set_aside.remove(&id) else {
+        let Some(SetAside { workload, spec, totals }) = self.pending.second_passes.set_aside.remove(&id) else {
             return Some(seen);
         };
         let record = self.workloads.get_mut(id);
@@ -230,7 +242,7 @@ impl State {
 
     /// The cycle writes to the current state of a workload, even if it came as an older copy.
     pub(crate) fn show_newest(&mut self, id: WorkloadId) {
-        if let Some(SetAside { workload, spec, totals }) = self.second_passes.set_aside.remove(&id) {
+        if let Some(SetAside { workload, spec, totals }) = self.pending.second_passes.set_aside.remove(&id) {
             self.workloads.transition(id, |it| *it = workload);
             let record = self.workloads.get_mut(id);
             (record.spec, record.totals) = (spec, totals);
@@ -250,9 +262,9 @@ impl State {
 
     /// Restores the current state of workloads that the cycle has not written to.
     pub(crate) fn put_copies_away(&mut self) {
-        self.second_passes.in_cycle.clear();
-        self.second_passes.evicted.clear();
-        while let Some((&id, _)) = self.second_passes.set_aside.first_key_value() {
+        self.pending.second_passes.in_cycle.clear();
+        self.pending.second_passes.evicted.clear();
+        while let Some((&id, _)) = self.pending.second_passes.set_aside.first_key_value() {
             self.show_newest(id);
         }
     }
@@ -262,20 +274,10 @@ impl State {
         let Record { workload, spec, .. } = self.workloads.get(id);
         if needs_second_pass(workload) {
             let (copy, spec) = (workload.clone(), Arc::clone(spec));
-            self.second_passes.call_off(id);
+            self.pending.second_passes.call_off(id);
             let pass = SecondPass { id, copy, spec, iteration: 1, superseded: false };
-            self.second_passes.ready.insert(id, pass);
+            self.pending.second_passes.ready.insert(id, pass);
         }
-    }
-
-    /// Is one ready?
-    pub(crate) fn has_second_pass(&self) -> bool {
-        !self.second_passes.ready.is_empty()
-    }
-
-    /// When the next second pass is due.
-    pub fn next_second_pass(&self) -> Option<Time> {
-        self.second_passes.next_due()
     }
 }
 

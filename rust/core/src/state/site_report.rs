@@ -82,7 +82,7 @@ impl State {
     /// domains in path order.
     pub fn domain_capacities(&mut self) -> Vec<DomainCapacity> {
         self.refresh_sites();
-        let mut sites: Vec<&Site> = self.sites.by_flavor.values().collect();
+        let mut sites: Vec<&Site> = self.nodes.sites.by_flavor.values().collect();
         sites.sort_by_key(|site| &site.flavor.meta.name);
         sites.into_iter().flat_map(|site| self.capacities_of(site)).collect()
     }
@@ -127,7 +127,7 @@ impl State {
     /// For each leaf, what its nodes offer and how many there are.
     fn offers_of(&self, site: &Site) -> Vec<(Amounts, usize)> {
         let mut offers = vec![(Amounts::new(), 0); site.tree.n_leaves()];
-        for node in self.cluster.nodes().filter(|node| self.is_of(node, &site.flavor, &site.tree.keys)) {
+        for node in self.nodes.cluster.nodes().filter(|node| self.is_of(node, &site.flavor, &site.tree.keys)) {
             let leaf = site.tree.leaf_of(node).expect("the tree has all nodes of its flavor");
             let (offered, n_nodes) = &mut offers[leaf];
             *n_nodes += 1;
@@ -143,7 +143,7 @@ impl State {
     /// order of their pod sets.
     pub fn placements(&mut self) -> Vec<Placement> {
         self.refresh_sites();
-        let mut placed: Vec<_> = self.sites.standing.workloads().map(|id| self.workloads.get(id)).collect();
+        let mut placed: Vec<_> = self.nodes.sites.standing.workloads().map(|id| self.workloads.get(id)).collect();
         placed.retain(|record| Stage::of(&record.workload).holds_quota());
         placed.sort_by(|a, b| a.key().cmp(b.key()));
         let mut placements = Vec::new();
@@ -153,7 +153,7 @@ impl State {
                 let Some(place) = &assigned.topology_assignment else { continue };
                 let site_of = |flavor: &String| {
                     let id = self.names.flavors.find(flavor.as_str())?;
-                    self.sites.by_flavor.get(&id)
+                    self.nodes.sites.by_flavor.get(&id)
                 };
                 let site = assigned.flavors.values().find_map(site_of);
                 let flavor = site.map(|site| &site.flavor.meta.name).or_else(|| assigned.flavors.values().next());

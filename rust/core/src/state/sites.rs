@@ -12,46 +12,55 @@ use crate::objects::resource_names::resource_value;
 use crate::objects::{Node, Pod, PodSet, PodSetAssignment, ResourceFlavor, TopologyAssignment, Workload};
 use crate::pods::totals::effective_count;
 use crate::pods::{pod_requests, values};
-use crate::state::State;
+use crate::state::{Nodes, State};
 use crate::status::stage::{has_quota_reservation, is_admitted};
 use crate::topology::capacity::{Amounts, PODS};
 use crate::topology::sites::{Site, Stand};
 use crate::topology::tables::Tables;
 use crate::topology::tree::{Offer, Tree, belongs, ends_with_hostname};
 
+impl Nodes {
+    /// Something that the trees depend on has changed.
+    pub(crate) fn note_sites_changed(&mut self) {
+        self.sites.is_stale = true;
+    }
+}
+
 impl State {
     /// Brings the trees up to date, and clears the preferences that are cached for one cycle.
     pub(super) fn settle_sites(&mut self) {
         self.refresh_sites();
-        self.sites.seen.values_mut().for_each(|seen| seen.scored.clear());
+        self.nodes.sites.seen.values_mut().for_each(|seen| seen.scored.clear());
     }
 
     /// Rebuilds the trees if nodes, flavors or topologies have changed.
     pub fn refresh_sites(&mut self) {
-        if !std::mem::take(&mut self.sites.is_stale) {
+        if !std::mem::take(&mut self.nodes.sites.is_stale) {
             return;
         }
         let mut sites = BTreeMap::new();
         if self.gate(Gate::TopologyAwareScheduling) {
-            for (id, flavor) in self.flavors.ids().filter_map(|id| Some((id, self.flavors[id].as_ref()?))) {
-                let Some(levels) = self.levels(&flavor.topology_name) else { continue };
-                let nodes = self.cluster.nodes().filter(|node| self.is_of(node, flavor, levels));
-                let offer = |node| Offer { node, taken: self.sites.taken.get(&Arc::as_ref(node).meta.name) };
+            for (id, flavor) in
+                self.objects.flavors.ids().filter_map(|id| Some((id, self.objects.flavors[id].as_ref()?)))
+            {
+                let Some(levels) = self.objects.levels(&flavor.topology_name) else { continue };
+                let nodes = self.nodes.cluster.nodes().filter(|node| self.is_of(node, flavor, levels));
+                let offer = |node| Offer { node, taken: self.nodes.sites.taken.get(&Arc::as_ref(node).meta.name) };
                 let to_nodes = self.gate(Gate::TASNodeFeasibilityForAllLevels);
                 let tree = Tree::new(levels, nodes.map(offer), self.config.changes, to_nodes);
                 sites.insert(id, Site { flavor: Arc::clone(flavor), tree });
             }
         }
-        self.sites.by_flavor = sites;
-        self.sites.seen.values_mut().for_each(|seen| seen.tables = Tables::default());
+        self.nodes.sites.by_flavor = sites;
+        self.nodes.sites.seen.values_mut().for_each(|seen| seen.tables = Tables::default());
         let pools = self.pools_hosts();
-        let standing = self.sites.standing.clone();
+        let standing = self.nodes.sites.standing.clone();
         for id in standing.workloads() {
             if let Some(charge) = self.workloads.get(id).charge.clone() {
-                self.sites.charge(&charge.stands, true, pools);
+                self.nodes.sites.charge(&charge.stands, true, pools);
             }
         }
-        self.sites.try_again();
+        self.nodes.sites.try_again();
     }
 
     /// Does a flavor with these levels place pods on a node?
@@ -64,9 +73,9 @@ impl State {
     pub(crate) fn restore_sites(&mut self) {
         let ids: Vec<WorkloadId> = self.workloads.iter().map(|(id, _)| id).collect();
         ids.into_iter().for_each(|id| self.note_placed(id));
-        let pods: Vec<Arc<Pod>> = self.cluster.pods().cloned().collect();
+        let pods: Vec<Arc<Pod>> = self.nodes.cluster.pods().cloned().collect();
         pods.iter().for_each(|pod| _ = self.change_taken(None, Some(pod)));
-        self.sites.is_stale = true;
+        self.nodes.sites.is_stale = true;
         self.refresh_sites();
     }
 
@@ -79,24 +88,19 @@ impl State {
         self.pools_hosts() && self.config.changes.has(Change::CycleUsageReachesAllFlavors)
     }
 
-    /// Something that the trees depend on has changed.
-    pub(crate) fn note_sites_changed(&mut self) {
-        self.sites.is_stale = true;
-    }
-
     /// Records the placement of a workload from its admission, whether or not its ClusterQueue exists.
     pub(crate) fn note_placed(&mut self, id: WorkloadId) {
         let workload = &self.workloads.get(id).workload;
         let admission = workload.status.admission.as_ref().filter(|_| has_quota_reservation(workload));
         let assignments = admission.map(|admission| &admission.pod_set_assignments);
-        self.sites.standing.note(id, assignments.filter(|it| it.are_placed()));
+        self.nodes.sites.standing.note(id, assignments.filter(|it| it.are_placed()));
     }
 
     /// Adds the usage of a workload's pods to their nodes, or subtracts it.
     pub(crate) fn charge_stands(&mut self, stands: &[Stand], adds: bool) {
-        if !stands.is_empty() && !self.sites.is_stale {
+        if !stands.is_empty() && !self.nodes.sites.is_stale {
             let pools = self.pools_hosts();
-            self.sites.charge(stands, adds, pools);
+            self.nodes.sites.charge(stands, adds, pools);
         }
     }
 
@@ -149,14 +153,14 @@ impl State {
             return None;
         }
         for (used, sign) in before.iter().map(|used| (used, -1)).chain(now.iter().map(|used| (used, 1))) {
-            let taken = self.sites.taken.entry(used.0.clone()).or_default();
+            let taken = self.nodes.sites.taken.entry(used.0.clone()).or_default();
             for (resource, value) in &used.1 {
                 let sum = taken.entry(resource.clone()).or_default();
                 *sum = sum.wrapping_add(value.wrapping_mul(sign));
             }
             taken.retain(|_, value| *value != 0);
             if taken.is_empty() {
-                self.sites.taken.remove(&used.0);
+                self.nodes.sites.taken.remove(&used.0);
             }
             self.take_outside(&used.0, &used.1, sign);
         }
@@ -172,15 +176,15 @@ impl State {
 
     /// Subtracts the usage of a pod outside Kueue from its node, in all flavors of the node.
     fn take_outside(&mut self, node: &str, amounts: &Amounts, n_pods: i64) {
-        let Some(node) = self.cluster.node(node).filter(|_| !self.sites.is_stale) else { return };
+        let Some(node) = self.nodes.cluster.node(node).filter(|_| !self.nodes.sites.is_stale) else { return };
         let has = |(_, site): &(&FlavorId, &Site)| self.is_of(node, &site.flavor, &site.tree.keys);
-        let flavors: SmallVec<[FlavorId; 4]> = self.sites.by_flavor.iter().filter(has).map(|it| *it.0).collect();
+        let flavors: SmallVec<[FlavorId; 4]> = self.nodes.sites.by_flavor.iter().filter(has).map(|it| *it.0).collect();
         for flavor in flavors {
-            let tree = &mut self.sites.by_flavor.get_mut(&flavor).expect("it has the node").tree;
+            let tree = &mut self.nodes.sites.by_flavor.get_mut(&flavor).expect("it has the node").tree;
             let leaf = tree.leaf_of(node).expect("the tree has all nodes of its flavor");
             if !tree.take_outside(leaf, amounts, n_pods) {
                 // The tree has no column for a resource that no node offers.
-                self.sites.is_stale = true;
+                self.nodes.sites.is_stale = true;
             }
         }
     }

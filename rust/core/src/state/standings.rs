@@ -23,7 +23,7 @@ impl State {
 
     fn hash_standing(&self, id: WorkloadId, record: &Record, hasher: &mut DefaultHasher) {
         let status = &record.workload.status;
-        let place = record.row.queued_in.map(|queue| self.queues[queue].pending.is_active(&self.places, id));
+        let place = record.row.queued_in.map(|queue| self.queues[queue].pending.is_active(&self.pending.places, id));
         let evicted = conditions::find_true(&status.conditions, conditions::EVICTED).map(|it| it.last_transition.0);
         (id, Stage::of(&record.workload) as u8, place, evicted).hash(hasher);
         for assigned in status.admission.iter().flat_map(|it| it.pod_set_assignments.iter()) {

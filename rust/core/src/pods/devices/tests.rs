@@ -78,7 +78,7 @@ fn totals(world: &World, name: &str) -> Vec<String> {
 fn is_waiting(world: &World, name: &str) -> bool {
     let queue = world.engine.state.find_queue("cq").expect("it exists");
     let state = &world.engine.state;
-    state.queues[queue].pending.is_active(&state.places, world.id(name))
+    state.queues[queue].pending.is_active(&state.pending.places, world.id(name))
 }
 
 /// The message of a workload that is not queued; checks everything else of a refusal.

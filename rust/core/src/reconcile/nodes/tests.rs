@@ -157,7 +157,7 @@ fn pods_waiting_for_a_failed_host_are_failed() {
     runs.meta.annotations.insert("kueue.x-k8s.io/podset-required-topology".to_owned(), HOSTNAME.to_owned());
     world.apply([Object::Pod(waits.into()), Object::Pod(gated.into()), Object::Pod(runs.into())]);
     report(&mut world, true, &["k"]);
-    let phase = |name| world.engine.state.cluster.pod("ns", name).map(|pod| pod.phase.clone());
+    let phase = |name| world.engine.state.nodes.cluster.pod("ns", name).map(|pod| pod.phase.clone());
     assert_eq!([phase("waits"), phase("gated"), phase("runs")].map(Option::unwrap), ["Failed", "Pending", "Running"]);
     assert!(failed(&world).is_empty());
     let failed_pods = world.engine.take_failed_pods();

@@ -31,7 +31,7 @@ pub(crate) struct AsksForPlace<'b, 'a> {
 impl<'b, 'a> AsksForPlace<'b, 'a> {
     fn new(placer: &'b Placer<'a>, wanted: Vec<Wanted>) -> Self {
         let rooms = match &wanted[..] {
-            [only] if placer.unhealthy().is_none() => placer.state.sites.ground(only.flavor).and_then(|ground| {
+            [only] if placer.unhealthy().is_none() => placer.state.nodes.sites.ground(only.flavor).and_then(|ground| {
                 let gates = placer.state.config.gates;
                 let mut seen = placer.seen.borrow_mut();
                 let tables = &mut seen.entry(only.flavor).or_default().tables;

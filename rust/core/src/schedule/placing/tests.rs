@@ -107,12 +107,12 @@ fn pods_not_placed_by_kueue_take_room_until_they_end() {
     world.submit(pods("y", 4));
     assert_eq!(world.cycle().admissions.len(), 0);
     world.apply([Object::Pod(Box::new(Pod { phase: "Succeeded".to_owned(), ..pod.clone() }))]);
-    assert!(!world.engine.state.sites.is_stale, "only its node changes");
+    assert!(!world.engine.state.nodes.sites.is_stale, "only its node changes");
     world.cycle();
     assert_eq!(place(&world, "y"), "a:4", "those who found no room are tried again");
     pod.spec.containers[0].resources.requests.insert("example.com/licence".to_owned(), quantity("1"));
     world.apply([Object::Pod(Box::new(pod))]);
-    assert!(world.engine.state.sites.is_stale, "no node has what it asks for");
+    assert!(world.engine.state.nodes.sites.is_stale, "no node has what it asks for");
 }
 
 #[test]

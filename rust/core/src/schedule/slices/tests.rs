@@ -25,8 +25,8 @@ fn running(config: Config, pods: i32) -> World {
 
 fn usage(world: &World) -> i64 {
     let state = &world.engine.state;
-    let (tree, row) = state.forest.locate(state.queues[state.find_queue("cq").unwrap()].node.unwrap());
-    state.forest.tree(tree).usage(row, 0).get()
+    let (tree, row) = state.ledger.forest.locate(state.queues[state.find_queue("cq").unwrap()].node.unwrap());
+    state.ledger.forest.tree(tree).usage(row, 0).get()
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl Round {
         let not_nominated = from.list(|from| Entry::restore(seen, from))?;
         let left = from.list(|from| from.index(entries.len(), "entry"))?;
         from.check(left.is_sorted_by(|a, b| a < b), "entries that are not in order")?;
-        let cycle = Cycle { victims: Victims::restore(&seen.forest, from)?, ..Cycle::default() };
+        let cycle = Cycle { victims: Victims::restore(&seen.ledger.forest, from)?, ..Cycle::default() };
         let (left, tournament) = (Sorted::from_sorted(left), Tournament::default());
         Ok(Self { entries, not_nominated, left, tournament, cycle })
     }
@@ -161,7 +161,7 @@ impl Entry {
     fn restore(seen: &State, from: &mut Reader<'_>) -> Result<Self, Damage> {
         let (workload, queue) = (Stored::read_from(from)?, Stored::read_from(from)?);
         let Some(node) = seen.queues[queue].node else { return Err(from.damage("a head without a ClusterQueue")) };
-        let (tree, row) = seen.forest.locate(node);
+        let (tree, row) = seen.ledger.forest.locate(node);
         Ok(Self {
             workload,
             queue,

@@ -72,27 +72,28 @@ fn last_rows(simulation: &Simulation, is_queue: bool) -> Last {
 fn of_engine(world: &World, is_queue: bool) -> Last {
     let state = &world.engine.state;
     let mut found = Last::new();
-    for (node, owner) in state.owned_nodes() {
+    for (node, owner) in state.ledger.owned_nodes() {
         let name = match owner {
             Owner::Queue(id) if is_queue => state.names.queues[id].to_string(),
             Owner::Cohort(id) if !is_queue => state.names.cohorts[id].clone(),
             _ => continue,
         };
-        let (tree_id, row) = state.forest.locate(node);
-        let (tree, resources) = (state.forest.tree(tree_id), state.forest.resources_of(tree_id));
-        let below = state.forest.subtree(node);
+        let (tree_id, row) = state.ledger.forest.locate(node);
+        let (tree, resources) = (state.ledger.forest.tree(tree_id), state.ledger.forest.resources_of(tree_id));
+        let below = state.ledger.forest.subtree(node);
         let sum = |read: &dyn Fn(NodeId) -> Amount| below.iter().map(|it| read(*it).get()).sum::<i64>();
-        let nominal = sum(&|it| state.forest.quotas(it).values().next().map_or(Amount::ZERO, |quota| quota.nominal));
-        let usage = sum(&|it| match state.owner(it) {
+        let nominal =
+            sum(&|it| state.ledger.forest.quotas(it).values().next().map_or(Amount::ZERO, |quota| quota.nominal));
+        let usage = sum(&|it| match state.ledger.owner(it) {
             Some(Owner::Queue(_)) => {
-                let (tree, row) = state.forest.locate(it);
-                state.forest.tree(tree).usage(row, 0)
+                let (tree, row) = state.ledger.forest.locate(it);
+                state.ledger.forest.tree(tree).usage(row, 0)
             }
             _ => Amount::ZERO,
         });
         let over = tree.usage(row, 0).minus(tree.subtree_quota(row, 0)).get();
         let borrowed = if tree.parent(row).is_some() { over.max(0) } else { 0 };
-        let share = tree.share(row, state.forest.weight(node), resources, &[]).rounded();
+        let share = tree.share(row, state.ledger.forest.weight(node), resources, &[]).rounded();
         found.insert(name, (nominal, usage, borrowed, share));
     }
     found

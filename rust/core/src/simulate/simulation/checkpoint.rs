@@ -132,8 +132,8 @@ impl Simulation {
             numbers,
             departing: self.departing.iter().map(|(id, number)| (id.0, *number)).collect(),
             follows_usage,
-            charges: engine.state.charges.clone(),
-            node_changes: engine.state.node_changes.clone(),
+            charges: engine.state.feeds.charges.clone(),
+            node_changes: engine.state.feeds.node_changes.clone(),
             evictions: self.evictions.clone(),
         }
     }
@@ -141,10 +141,10 @@ impl Simulation {
     fn take_up(&mut self, engine: &mut Engine, alive: Alive, log: Log) {
         let Alive { clock, free_at, jobs, samples, leaving, n_happened, n_quiet, patience, .. } = alive;
         let Alive { n_cycles, n_created, n_finished, numbers, departing, follows_usage, charges, .. } = alive;
-        engine.state.charges = charges;
+        engine.state.feeds.charges = charges;
         let nodes = log.quotas.nodes.iter().zip(0..);
         let quota_codes = nodes.map(|(node, code)| (node.clone(), code)).collect();
-        engine.state.node_changes = alive.node_changes;
+        engine.state.feeds.node_changes = alive.node_changes;
         *self = Self {
             options: self.options,
             start: self.start,

@@ -40,7 +40,7 @@ impl Simulation {
     }
 
     pub(super) fn begin_cycle(&mut self, engine: &mut Engine) -> Option<Then> {
-        let before = engine.state.places.content();
+        let before = engine.state.pending.places.content();
         self.n_cycles += 1;
         self.underway = Some(Box::new(Underway {
             began: self.clock,
@@ -138,7 +138,7 @@ impl Simulation {
         }
         let decision = &underway.decision;
         let has_decided = decision.has_decided();
-        let has_changed = has_decided || underway.before != engine.state.places.content();
+        let has_changed = has_decided || underway.before != engine.state.pending.places.content();
         self.n_quiet = if has_changed { 0 } else { self.n_quiet + 1 };
         engine.state.flush();
         if self.options.keeps_cycles {
@@ -148,7 +148,7 @@ impl Simulation {
         self.free_at = self.after(self.options.cycle_step_ns);
         if self.options.timers == Timers::AfterRound {
             self.clock = self.free_at;
-            engine.state.second_passes.ripen(self.clock);
+            engine.state.pending.second_passes.ripen(self.clock);
         }
         engine.state.now = self.clock;
         None
@@ -186,7 +186,7 @@ fn deliver(engine: &mut Engine, decision: &Decision) {
         }
     }
     // Nothing is written to workloads parked in one step, so controllers do not see them.
-    state.agenda.take_parked();
+    state.feeds.agenda.take_parked();
 }
 
 fn parked(engine: &Engine) -> BTreeSet<Key> {

@@ -375,7 +375,8 @@ impl Simulation {
 
     /// Is there a pending check that no external controller decides?
     fn is_left_to_be_ready(&self, engine: &Engine, check: &AdmissionCheckState) -> bool {
-        let decides = || engine.state.checks.get(&check.name).is_some_and(|it| self.is_asked_for(&it.controller_name));
+        let decides =
+            || engine.state.objects.checks.get(&check.name).is_some_and(|it| self.is_asked_for(&it.controller_name));
         check.state == CheckState::Pending && !decides()
     }
 
@@ -400,7 +401,7 @@ fn missing_pods(state: &State, id: WorkloadId) -> (bool, bool) {
     }
     let workload = &state.workloads.get(id).workload;
     let are_gone = !workload.status.rare.unhealthy_nodes.is_empty();
-    (are_gone || used_hosts(workload).any(|host| state.node_changes.is_down(host)), are_gone)
+    (are_gone || used_hosts(workload).any(|host| state.feeds.node_changes.is_down(host)), are_gone)
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ use crate::state::records::Owner;
 impl Simulation {
     /// Starts recording changes of quota. Nodes known to the log keep their codes.
     pub(super) fn follow_quotas(&mut self, engine: &mut Engine) {
-        engine.state.forest.follow();
-        engine.state.forest.take_touched();
-        let nodes: Vec<_> = engine.state.owned_nodes().collect();
+        engine.state.ledger.forest.follow();
+        engine.state.ledger.forest.take_touched();
+        let nodes: Vec<_> = engine.state.ledger.owned_nodes().collect();
         for (node, owner) in nodes {
             self.quota_node(&engine.state, node, owner);
         }
@@ -25,7 +25,7 @@ impl Simulation {
 
     /// Records the initial quotas.
     pub(super) fn note_all_quotas(&mut self, engine: &Engine) {
-        let nodes: Vec<_> = engine.state.owned_nodes().collect();
+        let nodes: Vec<_> = engine.state.ledger.owned_nodes().collect();
         for (node, owner) in nodes {
             self.note_quota(&engine.state, node, owner);
         }
@@ -33,12 +33,12 @@ impl Simulation {
 
     /// Records what has changed since the last call.
     pub(super) fn note_quotas(&mut self, engine: &mut Engine) {
-        let touched = engine.state.forest.take_touched();
+        let touched = engine.state.ledger.forest.take_touched();
         let mut noted = BTreeSet::new();
         for node in touched {
             let known = self.quota_nodes.get(&node).map(|(_, owner)| *owner);
             // A node created and deleted between two calls has no owner.
-            let Some(owner) = engine.state.owner(node).or(known) else { continue };
+            let Some(owner) = engine.state.ledger.owner(node).or(known) else { continue };
             let (code, _) = self.quota_node(&engine.state, node, owner);
             if noted.insert(code) {
                 self.note_quota(&engine.state, node, owner);
@@ -58,13 +58,13 @@ impl Simulation {
         let change = match current {
             None => gone,
             Some(node) => {
-                let above = state.forest.parent(node);
-                let above = above.and_then(|parent| Some((parent, state.owner(parent)?)));
+                let above = state.ledger.forest.parent(node);
+                let above = above.and_then(|parent| Some((parent, state.ledger.owner(parent)?)));
                 let parent = above.map(|(parent, owner)| self.quota_node(state, parent, owner).0);
                 let usage = &mut Arc::make_mut(&mut self.log).usage;
-                let quotas = state.forest.quotas(node).iter();
+                let quotas = state.ledger.forest.quotas(node).iter();
                 let quotas = quotas.map(|(pair, quota)| (usage.pair(state, pair.index()), *quota)).collect();
-                NodeQuota { is_gone: false, parent, weight: state.forest.weight(node), quotas, ..gone }
+                NodeQuota { is_gone: false, parent, weight: state.ledger.forest.weight(node), quotas, ..gone }
             }
         };
         Arc::make_mut(&mut self.log).quotas.changes.push(change);

@@ -68,7 +68,7 @@ impl Simulation {
         self.note_losses(&mut engine.state);
         loop {
             let state = &engine.state;
-            let touched = state.agenda.touched();
+            let touched = state.feeds.agenda.touched();
             let mut due: Vec<(Key, WorkloadId)> =
                 touched.map(|id| (state.workloads.get(id).key().clone(), id)).collect();
             if due.is_empty() {
@@ -92,7 +92,7 @@ impl Simulation {
             Arc::make_mut(&mut self.log).events.extend(events.into_iter().map(|event| (now, event)));
         }
         let state = &mut engine.state;
-        state.forest.flush(&state.names);
+        state.ledger.forest.flush(&state.names);
         let asking = self.asking.as_mut()?;
         let is_due = std::mem::take(&mut asking.is_due);
         (is_due || !changed.is_empty()).then(|| changed.into_iter().map(|(_, id)| id).collect())

@@ -13,16 +13,16 @@ impl Simulation {
     pub(super) fn note_usage(&mut self, engine: &mut Engine) {
         if !self.follows_usage {
             self.follows_usage = true;
-            engine.state.charges.follow();
+            engine.state.feeds.charges.follow();
             // What another run on this engine has left behind is part of the initial charges.
-            engine.state.charges.take();
+            engine.state.feeds.charges.take();
             self.note_present(engine);
             self.note_first_usage(engine);
             self.follow_quotas(engine);
             self.note_all_quotas(engine);
             self.note_first_losses(&mut engine.state);
         }
-        for change in engine.state.charges.take() {
+        for change in engine.state.feeds.charges.take() {
             self.note_charge(engine, &change);
         }
         self.departing.clear();

@@ -29,11 +29,11 @@ fn charged(world: &World) -> BTreeMap<(u32, u32), i64> {
     let mut sums = BTreeMap::new();
     for (id, queue) in state.queues.iter().enumerate() {
         let Some(node) = queue.node else { continue };
-        let (tree, row) = state.forest.locate(node);
+        let (tree, row) = state.ledger.forest.locate(node);
         for index in 0..state.names.flavor_resources().count() {
             let pair = FlavorResourceId::from_index(index);
-            if let Some(column) = state.forest.tree(tree).column(pair) {
-                let used = state.forest.tree(tree).usage(row, column).get();
+            if let Some(column) = state.ledger.forest.tree(tree).column(pair) {
+                let used = state.ledger.forest.tree(tree).usage(row, column).get();
                 sums.insert((u32::try_from(id).unwrap(), u32::try_from(index).unwrap()), used);
             }
         }

@@ -129,8 +129,8 @@ impl State {
 
     /// The same for all that the last cycle admitted, before any of its victims gives quota back (rules/09 §1.3).
     pub(crate) fn settle_penalties_of_cycle(&mut self) {
-        for at in 0..self.undelivered.len() {
-            self.settle_penalty_of_admitted(self.undelivered[at]);
+        for at in 0..self.ledger.undelivered.len() {
+            self.settle_penalty_of_admitted(self.ledger.undelivered[at]);
         }
     }
 
@@ -181,7 +181,7 @@ impl State {
             false => self.penalty_of(id, queue, false),
         };
         let now = self.now;
-        self.changed_queues.touch_local_queue(local_queue);
+        self.feeds.changed_queues.touch_local_queue(local_queue);
         let local_queue = &mut self.local_queues[local_queue];
         let account = local_queue.account.get_or_insert_with(|| Account { last_update: now, ..Account::default() });
         account.decay(&admitted, half_life_ns, now, self.config.changes);
@@ -247,7 +247,7 @@ impl State {
             return Some(after(account.last_update));
         }
         let admitted = self.admitted_usage(id, queue);
-        self.changed_queues.touch_local_queue(id);
+        self.feeds.changed_queues.touch_local_queue(id);
         let account = self.local_queues[id].account.as_mut()?;
         if half_life_ns == 0 {
             account.consumed.clear();

@@ -2,8 +2,8 @@
 
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::quota::forest::NodeId;
-use crate::state::State;
 use crate::state::records::{FlushRequest, Owner, QueueRecord};
+use crate::state::{Objects, PendingWork, State};
 use crate::status::admissible::backoff_expired;
 
 impl State {
@@ -18,9 +18,9 @@ impl State {
     /// Requests a retry of parked workloads in the whole tree of a ClusterQueue (rules/05 §3.1).
     pub(crate) fn request_flush(&mut self, queue: QueueId) {
         let Some(node) = self.queues[queue].node else { return };
-        match self.forest.parent(node) {
+        match self.ledger.forest.parent(node) {
             None => {
-                self.flush_requests.insert(FlushRequest::Queue(queue));
+                self.pending.flush_requests.insert(FlushRequest::Queue(queue));
             }
             Some(parent) => self.request_flush_of_tree(parent),
         }
@@ -28,23 +28,25 @@ impl State {
 
     /// The same for the tree of a cohort; trees with a cycle are ignored.
     pub(super) fn request_flush_of_tree(&mut self, cohort: NodeId) {
-        if let Some(root) = self.forest.root(cohort)
-            && let Some(Owner::Cohort(id)) = self.owner(root)
+        if let Some(root) = self.ledger.forest.root(cohort)
+            && let Some(Owner::Cohort(id)) = self.ledger.owner(root)
         {
-            self.flush_requests.insert(FlushRequest::Tree(id));
+            self.pending.flush_requests.insert(FlushRequest::Tree(id));
         }
     }
 
     /// Does the requested retries: parked workloads go back to their heaps. Returns how many moved.
     pub fn flush(&mut self) -> usize {
         let mut moved = 0;
-        for request in std::mem::take(&mut self.flush_requests) {
+        for request in std::mem::take(&mut self.pending.flush_requests) {
             match request {
                 FlushRequest::Queue(queue) => moved += self.flush_queue(queue),
                 FlushRequest::Tree(cohort) => {
-                    let Some(node) = self.cohorts[cohort].node.filter(|n| !self.forest.has_cycle(*n)) else { continue };
-                    for queue in self.forest.queues_below(node) {
-                        if let Some(Owner::Queue(queue)) = self.owner(queue) {
+                    let Some(node) = self.cohorts[cohort].node.filter(|n| !self.ledger.forest.has_cycle(*n)) else {
+                        continue;
+                    };
+                    for queue in self.ledger.forest.queues_below(node) {
+                        if let Some(Owner::Queue(queue)) = self.ledger.owner(queue) {
                             moved += self.flush_queue(queue);
                         }
                     }
@@ -58,7 +60,8 @@ impl State {
         if self.queues[queue].object.is_none() {
             return 0;
         }
-        let State { queues, places, names, namespaces, .. } = self;
+        let State { queues, pending: PendingWork { places, .. }, names, objects: Objects { namespaces, .. }, .. } =
+            self;
         let QueueRecord { pending, object, .. } = &mut queues[queue];
         let selector = object.as_ref().and_then(|object| object.namespace_selector.as_ref());
         let selected = |local_queue: LocalQueueId| {
@@ -72,7 +75,7 @@ impl State {
         for workload in held {
             if backoff_expired(&self.workloads.get(workload).workload, self.now) {
                 let item = self.item(workload);
-                self.queues[queue].pending.unpark(&mut self.places, &item);
+                self.queues[queue].pending.unpark(&mut self.pending.places, &item);
                 moved += 1;
             }
         }

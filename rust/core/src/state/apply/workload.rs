@@ -13,8 +13,8 @@ use crate::pods;
 use crate::pods::devices::Devices;
 use crate::pods::totals::{self, intern_totals};
 use crate::queue::Item;
-use crate::state::State;
 use crate::state::second_pass::needs_second_pass;
+use crate::state::{Feeds, Ledger, Objects, PendingWork, State};
 use crate::status::admissible::{backoff_expired, has_closed_preemption_gate, is_admissible, requeue_at};
 use crate::status::stage::{Stage, has_quota_reservation, is_active, is_on_hold};
 use crate::workloads::before::Before;
@@ -50,7 +50,7 @@ impl State {
                     self.local_queues[old_local_queue].workloads.remove(id);
                     self.local_queues[old_local_queue].n_queued -= n_queued;
                     self.local_queues[local_queue].n_queued += n_queued;
-                    self.changed_queues.touch_local_queue(old_local_queue);
+                    self.feeds.changed_queues.touch_local_queue(old_local_queue);
                 }
                 let record = self.workloads.get_mut(id);
                 if record.key().is_same(&workload.meta.key) {
@@ -74,11 +74,11 @@ impl State {
                     assigned: None,
                 };
                 // A waiting cycle refers to its workloads by slot, so no slot is reused meanwhile.
-                self.workloads.insert(record, self.has_waiting_cycle)
+                self.workloads.insert(record, self.pending.has_waiting_cycle)
             }
         };
-        self.agenda.touch(id);
-        self.changed_queues.touch_local_queue(local_queue);
+        self.feeds.agenda.touch(id);
+        self.feeds.changed_queues.touch_local_queue(local_queue);
         self.local_queues[local_queue].workloads.insert(id);
         if !has_reserved_totals(&self.workloads.get(id).workload) {
             self.refresh_totals(id);
@@ -89,10 +89,17 @@ impl State {
     /// From time to time forgets shapes without workloads, so that short-lived workloads leave nothing behind.
     fn forget_unused_shapes(&mut self) {
         // The entries of a waiting cycle have shapes of their own.
-        if self.has_waiting_cycle || !self.workloads.is_worth_a_sweep() {
+        if self.pending.has_waiting_cycle || !self.workloads.is_worth_a_sweep() {
             return;
         }
-        let State { workloads, queues, agenda, unconfirmed, second_passes, .. } = self;
+        let State {
+            workloads,
+            queues,
+            feeds: Feeds { agenda, .. },
+            ledger: Ledger { unconfirmed, .. },
+            pending: PendingWork { second_passes, .. },
+            ..
+        } = self;
         let marked = queues.iter().flat_map(|queue| queue.pending.shapes()).chain(agenda.parked_shapes());
         let resumed = unconfirmed.values().filter_map(|before| before.resume.as_ref()?.shape);
         workloads.sweep(marked.chain(resumed), second_passes.forms());
@@ -134,10 +141,10 @@ impl State {
     }
 
     pub(crate) fn share_spec(&mut self, namespace: &str, pod_sets: Shared<Vec<PodSet>>) -> Arc<Spec> {
-        let limited = self.limit_ranges.get(namespace).is_some_and(|r| !r.is_empty());
+        let limited = self.objects.limit_ranges.get(namespace).is_some_and(|r| !r.is_empty());
         let class = if limited { self.names.namespaces.intern(namespace).0 as u64 + 1 } else { 0 };
-        let summary = if limited { self.limit_summary(namespace) } else { Arc::default() };
-        let State { workloads, names, config, runtime_classes, .. } = self;
+        let summary = if limited { self.objects.limit_summary(namespace) } else { Arc::default() };
+        let State { workloads, names, config, objects: Objects { runtime_classes, .. }, .. } = self;
         workloads.share(class, pod_sets, |original| {
             let mut adjusted = original.to_vec();
             for pod_set in &mut adjusted {
@@ -185,7 +192,7 @@ impl State {
             return id;
         };
         // The API server's version counts now, with or without the reservation.
-        self.unconfirmed.remove(&id);
+        self.ledger.unconfirmed.remove(&id);
         let old = self.workloads.get(id).before();
         keep_places(&mut workload, &old.status);
         self.store_workload_in(Some(id), workload, spec, local_queue);
@@ -205,7 +212,7 @@ impl State {
 
     /// Settles a change of only the status, made in place.
     pub(crate) fn settle_status_change(&mut self, id: WorkloadId, old: &Before) {
-        self.agenda.touch(id);
+        self.feeds.agenda.touch(id);
         if !has_reserved_totals(&self.workloads.get(id).workload) {
             if old.row.has_reservation && old.status.admission.is_some() {
                 self.adjust_again(id);
@@ -223,8 +230,8 @@ impl State {
         let has_moved = old.row.local_queue != record.row.local_queue;
         let was_queued = record.row.queued_in.is_some();
         // With another UID it is another workload, not the one in a waiting cycle (rules/07 §6).
-        let is_another =
-            self.has_waiting_cycle && old.object.as_ref().is_some_and(|it| !record.key().is_copy(&it.0.meta.key));
+        let is_another = self.pending.has_waiting_cycle
+            && old.object.as_ref().is_some_and(|it| !record.key().is_copy(&it.0.meta.key));
         if has_moved || is_another {
             self.unqueue(id);
         }
@@ -235,19 +242,19 @@ impl State {
             self.workloads.get_mut(id).resume = None;
         }
         if now == Stage::Finished || !is_active(&self.workloads.get(id).workload) {
-            self.second_passes.call_off(id);
+            self.pending.second_passes.call_off(id);
             self.unqueue(id);
             self.request_flush_for(id);
             self.uncache(id);
         } else if before == Stage::Pending && now == Stage::Pending {
             if is_on_hold(&self.workloads.get(id).workload) {
-                self.second_passes.call_off(id);
+                self.pending.second_passes.call_off(id);
                 self.unqueue(id);
             } else {
                 self.enqueue(id, relevant);
             }
         } else if before == Stage::Pending {
-            self.second_passes.call_off(id);
+            self.pending.second_passes.call_off(id);
             self.unqueue(id);
             self.put_cached(id);
         } else if now == Stage::Pending {
@@ -259,10 +266,10 @@ impl State {
             let needs_pass = needs_second_pass(workload);
             if !is_held && !is_on_hold(workload) {
                 self.enqueue(id, relevant);
-                self.second_passes.call_off(id);
+                self.pending.second_passes.call_off(id);
             }
             if !needs_pass {
-                self.second_passes.call_off(id);
+                self.pending.second_passes.call_off(id);
             }
         } else {
             let record = self.workloads.get(id);
@@ -305,7 +312,7 @@ impl State {
     fn enqueue(&mut self, id: WorkloadId, relevant: bool) {
         let Some(queue) = self.enters(id) else { return };
         let item = self.item(id);
-        self.queues[queue].pending.push_or_update(&mut self.places, &item, relevant);
+        self.queues[queue].pending.push_or_update(&mut self.pending.places, &item, relevant);
         self.set_queued_in(id, Some(queue));
         self.note_waiting(queue);
     }
@@ -322,7 +329,7 @@ impl State {
             }
         }
         if let Some(queue) = entered {
-            self.queues[queue].pending.push_new(&mut self.places, &items);
+            self.queues[queue].pending.push_new(&mut self.pending.places, &items);
             self.note_waiting(queue);
         }
     }
@@ -361,7 +368,7 @@ impl State {
     pub(crate) fn unqueue(&mut self, id: WorkloadId) {
         if let Some(queue) = self.workloads.row(id).queued_in {
             self.set_queued_in(id, None);
-            if self.queues[queue].pending.delete(&mut self.places, id) {
+            if self.queues[queue].pending.delete(&mut self.pending.places, id) {
                 self.note_left(queue);
             }
         }
@@ -388,15 +395,15 @@ impl State {
         self.uncache(id);
         self.unqueue(id);
         let record = self.workloads.remove(id);
-        self.agenda.forget(id);
+        self.feeds.agenda.forget(id);
         // Another workload may soon get its slot.
-        self.sites.standing.note(id, None);
-        self.unconfirmed.remove(&id);
-        self.second_passes.call_off(id);
-        self.undelivered.retain(|written| *written != id);
+        self.nodes.sites.standing.note(id, None);
+        self.ledger.unconfirmed.remove(&id);
+        self.pending.second_passes.call_off(id);
+        self.ledger.undelivered.retain(|written| *written != id);
         let local_queue = record.row.local_queue;
         self.local_queues[local_queue].workloads.remove(id);
-        self.changed_queues.touch_local_queue(local_queue);
+        self.feeds.changed_queues.touch_local_queue(local_queue);
         self.drop_penalty(local_queue, id);
     }
 }

@@ -22,8 +22,8 @@ use crate::objects::{
 use crate::pods::devices::Devices;
 use crate::pods::totals::Totals;
 use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
-use crate::state::State;
 use crate::state::records::{FlushRequest, ReplacedSlice, StaleDefaults};
+use crate::state::{Feeds, Ledger, Nodes, Objects, PendingWork, State};
 use crate::workloads::Workloads;
 use crate::workloads::assigned::Charged;
 use crate::workloads::before::Unconfirmed;
@@ -41,13 +41,23 @@ impl State {
         let Self {
             config,
             names: _,
-            forest: _,
+            objects,
+            ledger,
+            // Written by `queues`.
+            queues: _,
+            cohorts: _,
+            local_queues: _,
+            workloads,
+            pending,
+            nodes,
+            feeds,
+            evaluates_always,
+            cycle,
+            now,
+        } = self;
+        let Objects {
             flavors,
             topologies,
-            cluster,
-            sites,
-            second_passes,
-            node_watch,
             checks,
             workload_priority_classes,
             namespaces,
@@ -60,28 +70,11 @@ impl State {
             device_classes,
             // Written by `queues`.
             rules: _,
-            queues: _,
-            cohorts: _,
-            local_queues: _,
-            workloads,
-            places: _,
-            waiting: _,
-            owners: _,
-            flush_requests,
-            unready,
-            has_waiting_cycle,
-            unconfirmed,
-            undelivered,
-            replaced_slices,
-            agenda,
-            changed_queues,
-            evaluates_always,
-            cycle,
-            now,
-            charges: _,
-            node_changes: _,
-            recorder: _,
-        } = self;
+        } = objects;
+        let Ledger { forest: _, owners: _, unconfirmed, undelivered, replaced_slices } = ledger;
+        let PendingWork { places: _, flush_requests, waiting: _, unready, has_waiting_cycle, second_passes } = pending;
+        let Nodes { sites, cluster, node_watch } = nodes;
+        let Feeds { agenda, changed_queues, charges: _, node_changes: _, recorder: _ } = feeds;
         config.write_to(out);
         out.end_head();
         workloads.store(out);
@@ -125,36 +118,36 @@ impl State {
         restore_parts(&mut state.workloads, from)?;
         state.workloads.restore_slots(from)?;
         state.workloads.restore_records(from)?;
-        state.flavors = restore_of_names(state.names.flavors.len(), from)?;
-        state.namespaces = restore_of_names(state.names.namespaces.len(), from)?;
-        state.topologies = Stored::read_from(from)?;
-        state.cluster = Stored::read_from(from)?;
-        state.sites = Stored::read_from(from)?;
-        state.second_passes = Stored::read_from(from)?;
-        state.node_watch = Stored::read_from(from)?;
-        state.checks = Stored::read_from(from)?;
-        state.workload_priority_classes = Stored::read_from(from)?;
-        state.limit_ranges = Stored::read_from(from)?;
-        state.stale_defaults = Stored::read_from(from)?;
-        state.runtime_classes = Stored::read_from(from)?;
-        state.claim_templates = Stored::read_from(from)?;
-        state.device_classes = Stored::read_from(from)?;
+        state.objects.flavors = restore_of_names(state.names.flavors.len(), from)?;
+        state.objects.namespaces = restore_of_names(state.names.namespaces.len(), from)?;
+        state.objects.topologies = Stored::read_from(from)?;
+        state.nodes.cluster = Stored::read_from(from)?;
+        state.nodes.sites = Stored::read_from(from)?;
+        state.pending.second_passes = Stored::read_from(from)?;
+        state.nodes.node_watch = Stored::read_from(from)?;
+        state.objects.checks = Stored::read_from(from)?;
+        state.objects.workload_priority_classes = Stored::read_from(from)?;
+        state.objects.limit_ranges = Stored::read_from(from)?;
+        state.objects.stale_defaults = Stored::read_from(from)?;
+        state.objects.runtime_classes = Stored::read_from(from)?;
+        state.objects.claim_templates = Stored::read_from(from)?;
+        state.objects.device_classes = Stored::read_from(from)?;
         state.restore_queues(from)?;
-        state.flush_requests = Stored::read_from(from)?;
-        state.unready = Stored::read_from(from)?;
-        state.has_waiting_cycle = Stored::read_from(from)?;
+        state.pending.flush_requests = Stored::read_from(from)?;
+        state.pending.unready = Stored::read_from(from)?;
+        state.pending.has_waiting_cycle = Stored::read_from(from)?;
         for _ in 0..from.count()? {
             let id = WorkloadId::read_from(from)?;
-            let before = state.unconfirmed.insert(id, Stored::read_from(from)?);
+            let before = state.ledger.unconfirmed.insert(id, Stored::read_from(from)?);
             from.check(before.is_none(), "a workload that was twice before the cycle")?;
         }
-        state.undelivered = Stored::read_from(from)?;
+        state.ledger.undelivered = Stored::read_from(from)?;
         for _ in 0..from.count()? {
             let id = WorkloadId(Stored::read_from(from)?);
-            state.replaced_slices.insert(id, Stored::read_from(from)?);
+            state.ledger.replaced_slices.insert(id, Stored::read_from(from)?);
         }
-        state.agenda = Stored::read_from(from)?;
-        state.changed_queues = Stored::read_from(from)?;
+        state.feeds.agenda = Stored::read_from(from)?;
+        state.feeds.changed_queues = Stored::read_from(from)?;
         state.evaluates_always = Stored::read_from(from)?;
         state.cycle = Stored::read_from(from)?;
         from.check(state.cycle <= MAX_CYCLES, "an impossible cycle number")?;

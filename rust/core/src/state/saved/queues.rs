@@ -29,13 +29,13 @@ impl State {
         for record in queues() {
             record.unwrap_or(&no_queue).store_object(out);
         }
-        let nodes: Vec<(NodeId, Owner)> = self.owned_nodes().collect();
+        let nodes: Vec<(NodeId, Owner)> = self.ledger.owned_nodes().collect();
         out.count(nodes.len());
         nodes.iter().for_each(|(_, owner)| owner.write_to(out));
         let ids: Vec<NodeId> = nodes.into_iter().map(|(id, _)| id).collect();
-        self.forest.store(&ids, out);
+        self.ledger.forest.store(&ids, out);
         for record in queues().flatten().filter(|record| record.object.is_some()) {
-            record.pending.store(&self.places, |id| self.item(id), out);
+            record.pending.store(&self.pending.places, |id| self.item(id), out);
             record.admitted_usage.write_to(out);
             out.count(record.usage_of.len());
             for (id, LocalUsage { reserved, admitted, n_reserving: _, n_admitted: _ }) in &record.usage_of {
@@ -91,7 +91,7 @@ impl State {
                 Owner::Cohort(cohort) => &mut self.cohorts[cohort].node,
             };
             from.check(node.replace(id).is_none(), "a queue with two nodes")?;
-            self.owners.push(Some(*owner));
+            self.ledger.owners.push(Some(*owner));
         }
         let is_whole = self.queues.iter().all(|queue| queue.object.is_some() == queue.node.is_some())
             && self.cohorts.iter().all(|cohort| cohort.object.is_none() || cohort.node.is_some());
@@ -100,7 +100,7 @@ impl State {
         for owner in owners {
             declared.push(self.declared(owner, from)?);
         }
-        self.forest = Forest::restore(declared, &self.names, from)?;
+        self.ledger.forest = Forest::restore(declared, &self.names, from)?;
         Ok(())
     }
 
@@ -145,7 +145,7 @@ impl State {
                 }
                 None => QueueRules { groups, ..QueueRules::default() },
             };
-            let (rules, rules_id) = self.rules.share(rules);
+            let (rules, rules_id) = self.objects.rules.share(rules);
             let queue = &mut self.queues[id];
             (queue.rules, queue.rules_id) = (rules, rules_id);
         }
@@ -169,10 +169,10 @@ impl State {
     /// The workloads that wait for a ClusterQueue, and the sums of those that hold its quota.
     fn restore_members(&mut self, id: QueueId, from: &mut Reader<'_>) -> Result<(), Damage> {
         let strategy = self.queues[id].object.as_ref().map(|object| object.queueing_strategy).unwrap_or_default();
-        let mut places = std::mem::take(&mut self.places);
+        let mut places = std::mem::take(&mut self.pending.places);
         let waits = |workload| self.workloads.row(workload).queued_in == Some(id);
         let pending = Pending::restore(strategy, &mut places, |workload| self.item(workload), waits, from);
-        self.places = places;
+        self.pending.places = places;
         self.queues[id].pending = pending?;
         self.note_waiting(id);
         self.queues[id].admitted_usage = Stored::read_from(from)?;
