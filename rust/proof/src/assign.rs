@@ -22,7 +22,7 @@ use kueuecore::status::messages as words;
 use serde_json::{Map, Value, json};
 
 use super::values::{
-    by_flavor, entries, flavor_amounts, flavors_of, integer, is_true, items, quantity, requests, text,
+    by_flavor, entries, flavor_amounts, flavors_of, integer, is_true, items, quantity, requests, text, texts,
 };
 use super::{Answer, Case};
 
@@ -33,8 +33,8 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
     if is_true(input, "enableFairSharing") {
         config.fair_sharing.get_or_insert_default();
     }
-    let mut state = case.state_with(config, case.objects.clone());
-    for name in super::values::texts(&input["deletedFlavors"]) {
+    let mut state = case.state_with(config);
+    for name in texts(&input["deletedFlavors"]) {
         let flavor = state.flavor(name);
         state.flavors[flavor] = None;
     }
@@ -82,7 +82,7 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
     state.place(queue, workload, &mut assignment);
     let mut answer = dump(&state.names, &assignment, &state.workloads.get(workload).spec.adjusted, &state.config);
     answer["tasUsage"] = tas_usage(&state, (queue, workload), &assignment);
-    Ok(Some(answer))
+    Ok(answer)
 }
 
 /// What the assignment takes from nodes.
@@ -226,5 +226,5 @@ pub(super) fn scheduling_hash(case: &Case<'_>) -> Answer {
         let id: WorkloadId = state.store_workload(super::workload(workload)?);
         shapes.push(state.workloads.row(id).shape);
     }
-    Ok(Some(json!({"same": shapes.windows(2).all(|pair| pair[0] == pair[1])})))
+    Ok(json!({"same": shapes.windows(2).all(|pair| pair[0] == pair[1])}))
 }

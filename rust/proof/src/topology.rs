@@ -68,7 +68,7 @@ pub(super) fn topology(case: &Case<'_>) -> Answer {
     let uid = given.as_ref().map_or("", |it| it.meta.key.uid());
     let found = ground.place(&asks, terms, &mut Assumed::default(), (uid, &mut Seen::default()));
     let found = found.into_iter().map(|(index, place)| (asked.pod_sets[index].name.clone(), place));
-    Ok(Some(Value::Object(answer(found, &gates))))
+    Ok(Value::Object(answer(found, &gates)))
 }
 
 /// The places of pod sets, or why there is none.

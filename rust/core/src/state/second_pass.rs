@@ -257,17 +257,6 @@ impl State {
         }
     }
 
-    /// Makes a second pass due at once.
-    pub fn ready_for_second_pass(&mut self, id: WorkloadId) {
-        let Record { workload, spec, .. } = self.workloads.get(id);
-        if needs_second_pass(workload) {
-            let (copy, spec) = (workload.clone(), Arc::clone(spec));
-            self.second_passes.call_off(id);
-            let pass = SecondPass { id, copy, spec, iteration: 1, superseded: false };
-            self.second_passes.ready.insert(id, pass);
-        }
-    }
-
     /// Is one ready?
     pub(crate) fn has_second_pass(&self) -> bool {
         !self.second_passes.ready.is_empty()
