@@ -55,6 +55,18 @@ class Decided(Protocol):
         """The events."""
 
     @property
+    def evictions(self) -> Sequence[Any]:
+        """Who must stop because a node has failed."""
+
+    @property
+    def preemptions(self) -> Sequence[Any]:
+        """Who must stop for others."""
+
+    @property
+    def replaced_slices(self) -> Sequence[Any]:
+        """The slices that others have replaced."""
+
+    @property
     def skipped_preemptions(self) -> Mapping[str, int]:
         """The preemptions that were skipped, by ClusterQueue."""
 
@@ -124,7 +136,7 @@ def cycle_of_run(
     *,
     admitted: Iterable[tuple[str, _Json, int]],
     placed: Iterable[tuple[str, _Json]],
-    decision: Any,
+    decision: Decided,
     parked: Iterable[str],
 ) -> _Json:
     """A cycle of a run.
