@@ -180,7 +180,7 @@ format: $(STAMPS)/tools ## apply the formatting that lint checks
 
 .PHONY: types
 types: $(STAMPS)/extension $(STAMPS)/proof ## run mypy --strict on everything, and check the stub against the extension
-	$(PY) -m mypy python/kueuecore tests scripts benches
+	$(PY) -m mypy python/kueuecore python/kueuecore_apiserver tests scripts benches
 	for example in examples/*/*.py; do $(PY) -m mypy "$$example" || exit 1; done
 	$(PY) -m mypy.stubtest kueuecore._core kueuecore._proof --mypy-config-file pyproject.toml
 

@@ -13,14 +13,13 @@ from kueuecore.configuration import Configuration
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
 from kueuecore.releases import Release
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
 __all__ = ["CYCLES", "RELEASE", "Cycle", "Decided", "flat", "placing", "preempting", "tree"]
 
 RELEASE = "0.19.2"
 """The release of Kueue: the one that tests/oracle/0.19 is built from."""
 
-_SECOND_NS = 1_000_000_000
 _AFTER_SECONDS = 10
 _RUN = {"cycleStepMs": 1000, "quietCycles": 2}
 _CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
@@ -104,7 +103,7 @@ class Cycle:
     @property
     def now(self) -> int:
         """When it is."""
-        return T0 + _AFTER_SECONDS * _SECOND_NS
+        return T0 + _AFTER_SECONDS * SECOND_NS
 
     def of_kueue(self, answer: Json) -> Decided:
         """What Kueue decided in it, by its answer to the case."""
@@ -206,7 +205,7 @@ def preempting(n_heads: int, n_candidates: int) -> Cycle:
         for c in range(n_candidates):
             number = h * n_candidates + c
             candidate = workload(number, borrowers[c % 2], 0, [pod_set("main", 1, {"cpu": "1"})])
-            objects.append(admitted(candidate, {"cpu": "rf"}, T0 - number * _SECOND_NS))
+            objects.append(admitted(candidate, {"cpu": "rf"}, T0 - number * SECOND_NS))
         pods = pod_set("main", 1, {"cpu": str(_N_VICTIMS)})
         heads.append(workload(n_heads * n_candidates + h, preemptor, 100, [pods]))
     return Cycle(objects, heads)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from kueuecore.times import SECOND_NS
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benches import figures  # after the path to it is known
@@ -26,7 +28,6 @@ N_HELD = 10_000
 N_RUNNING = 9_000
 # So many leave and so many come at a time.
 N_BATCH = 1_000
-_SECOND_NS = 1_000_000_000
 _QUEUES = [f"queue-{queue:05}" for queue in range(N_QUEUES)]
 
 
@@ -67,7 +68,7 @@ def pass_through(n_workloads: int) -> list[dict[str, float]]:
     points: list[dict[str, float]] = []
     began = time.process_time()
     for gone in range(0, n_workloads, N_BATCH):
-        now = T0 + gone * _SECOND_NS // N_BATCH
+        now = T0 + gone * SECOND_NS // N_BATCH
         for number in range(gone, gone + N_BATCH):
             engine.finish(f"workload-{number}", namespace="ns", now=now)
             engine.delete("Workload", f"workload-{number}", namespace="ns", now=now)

@@ -1,4 +1,4 @@
-"""`kueuecore serve` against the API server of `kueuecore.testing`: many Jobs at once, and one that comes alone.
+"""`kueuecore serve` against the API server for tests: many Jobs at once, and one that comes alone.
 
     python benches/serving.py --jobs 1000
 
@@ -88,7 +88,7 @@ def measure(n_jobs: int, qps: float, n_alone: int) -> dict[str, Any]:
         configuration = Path(folder) / "configuration.yaml"
         configuration.write_text(CONFIGURATION.format(qps=qps))
         kubeconfig = Path(folder) / "kubeconfig"
-        serve_api = ["-m", "kueuecore.testing.api_server", "--kueue", "--kubeconfig", str(kubeconfig)]
+        serve_api = ["-m", "kueuecore_apiserver", "--kueue", "--kubeconfig", str(kubeconfig)]
         with running(serve_api) as server:
             while not kubeconfig.exists():
                 time.sleep(0.05)

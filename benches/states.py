@@ -10,11 +10,10 @@ from typing import Any
 from benches.worlds import T0
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
 __all__ = ["STEPS", "State"]
 
-_SECOND_NS = 1_000_000_000
 Json = dict[str, Any]
 Amounts = Mapping[str, str]
 
@@ -88,7 +87,7 @@ def workload(number: int, queue: str, priority: int, pod_sets: Sequence[Json]) -
     meta = {
         "namespace": "ns",
         "uid": f"{spread:08x}-0000-0000-0000-{number:012x}",
-        "creationTimestamp": format_time(T0 - (number + 1) * _SECOND_NS),
+        "creationTimestamp": format_time(T0 - (number + 1) * SECOND_NS),
     }
     spec = {"queueName": queue, "priority": priority, "podSets": list(pod_sets), "active": True}
     return thing("Workload", f"w{number}", spec, **meta)
@@ -146,7 +145,7 @@ def _queue_of_cpu(name: str, cohort: str, nominal: int) -> Iterator[Json]:
 
 def _candidate(number: int, name: str, n_candidates: int) -> Json:
     waiting = workload(number, name, number * 7919 % 10, [pod_set("main", 1, {"cpu": "1"})])
-    return admitted(waiting, {"cpu": "rf"}, T0 - (number * 7919 % n_candidates + 1) * _SECOND_NS)
+    return admitted(waiting, {"cpu": "rf"}, T0 - (number * 7919 % n_candidates + 1) * SECOND_NS)
 
 
 def _preemption(objects: list[Json], n_victims: int, *, is_fair: bool = False) -> State:

@@ -10,6 +10,7 @@ from kueuecore import Configuration
 from kueuecore._patches import patched
 from kueuecore.controller import Controller, Metrics
 from kueuecore.decisions import Decision
+from kueuecore.writes import Answer
 
 CONFIGURATION = """
 apiVersion: config.kueue.x-k8s.io/v1beta2
@@ -34,9 +35,9 @@ def _controller(metrics: Metrics) -> tuple[Controller, list[Decision]]:
         turn = controller.turn(T0 + second * 10**9)
         decisions.append(turn.decision)
         for write in turn.writes:
-            answer: dict[str, Any] = patched(stored["Workload", write.name], write.patch)
+            answer: dict[str, Any] = patched(stored["Workload", write.name], write.manifest)
             answer["metadata"] = {**answer["metadata"], "resourceVersion": str(second + 2)}
-            controller.confirm(write, answer, now=T0 + second * 10**9)
+            controller.done(write, Answer(answer), now=T0 + second * 10**9)
     assert sum(len(controller.engine.pending(name)) for name in controller.engine.cluster_queues()) == 10_000
     return controller, decisions
 

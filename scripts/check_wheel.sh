@@ -1,6 +1,7 @@
 #!/bin/sh
 # Install the wheel from dist/ into an empty environment outside the checkout, run the README's examples there, and then
-# the tests of what users call: the API, the pages, the command, the invariants (tests/conftest.py skips what needs the proof).
+# the tests of what users call: the API, the pages, the command, the invariants, and the API server for tests, which is
+# installed beside it (tests/conftest.py skips what needs the proof).
 set -eu
 checkout=$(cd "$(dirname "$0")/.." && pwd)
 folder=$(mktemp -d)
@@ -16,8 +17,8 @@ set -- "$checkout"/dist/*.whl
 python="$folder/env/bin/python"
 install() { "$python" -m pip install --quiet --disable-pip-version-check "$@"; }
 
-if "$python" -m zipfile --list "$1" | grep -E '^kueuecore/(_proof|conformance/|reference/|trials/)'; then
-    echo "the wheel contains the proof: see exclude in pyproject.toml" >&2
+if "$python" -m zipfile --list "$1" | grep -E '^kueuecore(/(_proof|conformance/|reference/|trials/)|_apiserver/)'; then
+    echo "the wheel contains the proof, or the API server for tests: see exclude in pyproject.toml" >&2
     exit 1
 fi
 install --require-hashes --requirement "$checkout/requirements/runtime.lock"
@@ -27,9 +28,11 @@ install --no-index "$1"
 "$python" -I "$checkout/scripts/readme_example.py" "$checkout/README.md"
 
 install --require-hashes --requirement "$checkout/requirements/test.lock"
+install --no-deps "$checkout/python/kueuecore_apiserver"
+"$python" -m pip check
 cd "$checkout"
 "$python" -P -c 'import kueuecore, sys; print(kueuecore.__file__); assert kueuecore.__file__.startswith(sys.prefix)'
 # `python -P` and this working directory: the tests import each other and scripts/, but not python/kueuecore.
 "$python" -P -m pytest --quiet --numprocesses 2 --dist worksteal --override-ini addopts=--import-mode=importlib -p no:cacheprovider \
     --ignore tests/api/test_doctests.py \
-    tests/api tests/property tests/unit/cli tests/unit/policy_tests tests/unit/report/test_report.py
+    tests/api tests/property tests/unit/apiserver tests/unit/cli tests/unit/policy_tests tests/unit/report/test_report.py

@@ -13,9 +13,9 @@ from kueuecore._json import text_at
 from kueuecore._patches import patched
 from kueuecore.api_server import RefusedError
 from kueuecore.releases import DEFAULT_RELEASE
-from kueuecore.testing.crd_schema import CrdSchema
-from kueuecore.testing.crds import KINDS, crd
 from kueuecore.webhooks import admit
+from kueuecore_apiserver.crd_schema import CrdSchema
+from kueuecore_apiserver.crds import KINDS, crd
 
 Plain = dict[str, Any]
 

@@ -49,7 +49,7 @@ SIDEBAR = {
     ],
     "Kubernetes": ["run-in-a-cluster", "test-against-a-server", "upgrade", "upgrade-worlds", "feature-gates"],
     "Rules": ["rules/README", "differences-from-kueue", "fidelity", "anomalies", "anomalies-topology"],
-    "Reference": ["performance", "security", "/ARCHITECTURE", "/CONTRIBUTING", "/CHANGELOG"],
+    "Reference": ["performance", "security", "/ARCHITECTURE", "/CONTRIBUTING", "/CHANGELOG", "sources"],
 }
 # Pages below a page of the sidebar.
 BELOW = {"docs/rules/README": "[0-9]*", "examples/README": "*/README"}

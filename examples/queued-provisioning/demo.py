@@ -5,7 +5,7 @@ from pathlib import Path
 from kueuecore import simulate
 from kueuecore.manifests import JsonObject
 from kueuecore.provisioning import QueuedCapacity, Stock, VirtualProvisioning
-from kueuecore.simulation import Happening, Operation
+from kueuecore.simulation import Happening, JobPlan, Operation
 
 
 def training(name: str, at: float) -> Happening:
@@ -17,7 +17,7 @@ def training(name: str, at: float) -> Happening:
         "metadata": {"namespace": "research", "name": name},
         "spec": {"queueName": "training", "podSets": [{"count": 1, "template": {"spec": {"containers": [container]}}}]},
     }
-    return Happening(at=at, op=Operation.CREATE, object=workload, run_seconds=600)
+    return Happening(at=at, op=Operation.CREATE, object=workload, plan=JobPlan(run_seconds=600))
 
 
 # The cloud has eight GPUs, which take one to three minutes to arrive; it refuses a third of the orders.

@@ -8,6 +8,7 @@ from typing import Any
 from kueuecore.controller import Controller
 from kueuecore.jobs import Finished, Integration, JobPodSet, reconcile_job, with_kinds
 from kueuecore.manifests import read_manifests
+from kueuecore.writes import Answer
 
 SECOND = 10**9
 # Name, team, processors, run time in seconds, and arrival time.
@@ -104,7 +105,7 @@ def main() -> None:
         lab.run(now)
         lab.look(now)
         for write in lab.controller.turn(now).writes:
-            lab.controller.confirm(write, now=now)
+            lab.controller.done(write, Answer(), now=now)
         lab.look(now)
         lab.run(now)
 

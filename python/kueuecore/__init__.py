@@ -1,7 +1,15 @@
 """Kueue's scheduler as a library: objects in, decisions out, no side effects.
 
-Make an `Engine`, `apply` objects, run a `cycle`, read the `Decision`. This package has the names that most programs
-need, each imported on first use. Submodules such as `kueuecore.states` and `kueuecore.errors` have the rest.
+Make an `Engine`, `apply` objects, run a `cycle`, read the `Decision`. Three things stand on that loop: `Controller`
+takes watched objects and returns writes, `simulate` lets time pass until all work is done, and `settle` runs cycles at
+one moment until nothing changes. None of them talks to a cluster or reads a clock; only the command `kueuecore serve`
+does.
+
+An `Engine` takes Kueue's objects as API servers store them. A `World` takes what people write (jobs, charts, objects
+without defaults) and prepares it for an engine.
+
+This package has the names that most programs need, each imported on first use. Submodules such as `kueuecore.states`
+and `kueuecore.errors` have the rest.
 """
 
 from __future__ import annotations

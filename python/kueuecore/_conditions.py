@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
-from kueuecore.times import format_time, saturated_ns
+from kueuecore.times import SECOND_NS, format_time, saturated_ns
 
 __all__ = ["check_state", "condition", "has_quota", "is_true", "transition_time", "with_check_state", "with_condition"]
 
-_SECOND_NS = 1_000_000_000
 _LONGEST_MESSAGE = 32 * 1024
 
 
@@ -98,4 +97,4 @@ def truncated(message: str) -> str:
 
 
 def _seconds(now: int) -> str:
-    return format_time(now // _SECOND_NS * _SECOND_NS)
+    return format_time(now // SECOND_NS * SECOND_NS)

@@ -2,11 +2,50 @@
 
 from __future__ import annotations
 
-from kueuecore._json import JsonObject
+from dataclasses import dataclass
 
-__all__ = ["event_manifest"]
+from kueuecore._json import JsonObject
+from kueuecore._keyed import Keyed
+from kueuecore._kinds import KUEUE
+
+__all__ = ["Event", "event_manifest"]
 
 _MOST_BYTES, _CUT = 1024, " ..."
+
+
+@dataclass(frozen=True, slots=True)
+class Event(Keyed):
+    """A Kubernetes event that Kueue would emit.
+
+    Args:
+        type: `Normal` or `Warning`.
+        reason: Reason, such as `QuotaReserved`.
+        namespace: Namespace of the workload that it is about.
+        name: Name of the workload.
+        message: Message, at most 1024 bytes.
+    """
+
+    type: str
+    reason: str
+    namespace: str
+    name: str
+    message: str
+
+    def manifest(self, now: str, *, uid: str) -> JsonObject:
+        """Return it as a `v1` Event to create; the API server appends to its name.
+
+        Args:
+            now: The time as RFC 3339.
+            uid: UID of its workload.
+        """
+        about: JsonObject = {
+            "apiVersion": KUEUE,
+            "kind": "Workload",
+            "namespace": self.namespace,
+            "name": self.name,
+            "uid": uid,
+        }
+        return event_manifest(about, type=self.type, reason=self.reason, message=self.message, now=now)
 
 
 def event_manifest(about: JsonObject, *, type: str, reason: str, message: str, now: str) -> JsonObject:  # noqa: A002

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["KEPT", "KINDS", "NAMESPACED", "Kind", "Watched"]
+__all__ = ["KEPT", "KINDS", "KUEUE", "NAMESPACED", "Kind", "Watched"]
 
-_KUEUE = "kueue.x-k8s.io/v1beta2"
+KUEUE = "kueue.x-k8s.io/v1beta2"
+"""The group of Kueue's kinds, and their newest version."""
 _KUEUE_ALPHA = "kueue.x-k8s.io/v1alpha1"
 _DEVICES = "resource.k8s.io/v1"
 
@@ -58,20 +59,20 @@ KINDS: tuple[Kind, ...] = (
     Kind("RuntimeClass", "node.k8s.io/v1", "runtimeclasses", watched=_ALWAYS),
     Kind("ResourceClaimTemplate", _DEVICES, "resourceclaimtemplates", is_namespaced=True, watched=_SOMETIMES),
     Kind("DeviceClass", _DEVICES, "deviceclasses", watched=_SOMETIMES),
-    Kind("ResourceFlavor", _KUEUE, "resourceflavors", is_given_back=True, watched=_ALWAYS),
-    Kind("Topology", _KUEUE, "topologies", is_given_back=True, watched=_WITH_NODES),
+    Kind("ResourceFlavor", KUEUE, "resourceflavors", is_given_back=True, watched=_ALWAYS),
+    Kind("Topology", KUEUE, "topologies", is_given_back=True, watched=_WITH_NODES),
     Kind("Node", "v1", "nodes", is_given_back=True, watched=_WITH_NODES),
-    Kind("AdmissionCheck", _KUEUE, "admissionchecks", is_given_back=True, watched=_ALWAYS),
-    Kind("ProvisioningRequestConfig", _KUEUE, "provisioningrequestconfigs", is_kept=False),
-    Kind("MultiKueueConfig", _KUEUE, "multikueueconfigs", is_kept=False),
-    Kind("MultiKueueCluster", _KUEUE, "multikueueclusters", is_kept=False),
+    Kind("AdmissionCheck", KUEUE, "admissionchecks", is_given_back=True, watched=_ALWAYS),
+    Kind("ProvisioningRequestConfig", KUEUE, "provisioningrequestconfigs", is_kept=False),
+    Kind("MultiKueueConfig", KUEUE, "multikueueconfigs", is_kept=False),
+    Kind("MultiKueueCluster", KUEUE, "multikueueclusters", is_kept=False),
     Kind("PreemptionConfig", _KUEUE_ALPHA, "preemptionconfigs", is_kept=False),
-    Kind("WorkloadPriorityClass", _KUEUE, "workloadpriorityclasses", is_given_back=True, watched=_ALWAYS),
+    Kind("WorkloadPriorityClass", KUEUE, "workloadpriorityclasses", is_given_back=True, watched=_ALWAYS),
     Kind("PriorityClass", "scheduling.k8s.io/v1", "priorityclasses", is_kept=False),
-    Kind("Cohort", _KUEUE, "cohorts", is_given_back=True, watched=_ALWAYS),
-    Kind("ClusterQueue", _KUEUE, "clusterqueues", is_given_back=True, watched=_ALWAYS),
-    Kind("LocalQueue", _KUEUE, "localqueues", is_namespaced=True, is_given_back=True, watched=_ALWAYS),
-    Kind("Workload", _KUEUE, "workloads", is_namespaced=True, is_given_back=True, watched=_ALWAYS),
+    Kind("Cohort", KUEUE, "cohorts", is_given_back=True, watched=_ALWAYS),
+    Kind("ClusterQueue", KUEUE, "clusterqueues", is_given_back=True, watched=_ALWAYS),
+    Kind("LocalQueue", KUEUE, "localqueues", is_namespaced=True, is_given_back=True, watched=_ALWAYS),
+    Kind("Workload", KUEUE, "workloads", is_namespaced=True, is_given_back=True, watched=_ALWAYS),
     Kind("Pod", "v1", "pods", is_namespaced=True, watched=_WITH_NODES),
 )
 """Every kind that is read, except jobs."""

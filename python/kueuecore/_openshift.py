@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from kueuecore._fields import Fields, shown
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore.errors import ManifestError, Problem
-from kueuecore.manifests import Manifest
+from kueuecore.manifests import API_VERSIONS, Manifest
 
 __all__ = ["configuration_of"]
 
@@ -64,7 +64,7 @@ def configuration_of(kueue: Manifest) -> Manifest:
     if problems:
         raise ManifestError(problems)
     plain: JsonObject = {
-        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "apiVersion": API_VERSIONS["Configuration"],
         "kind": "Configuration",
         "managedJobsNamespaceSelector": {"matchLabels": {"kueue.openshift.io/managed": "true"}},
         **made,

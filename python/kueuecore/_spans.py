@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["span"]
+from kueuecore.times import SECOND_NS
 
-_SECOND_NS = 1_000_000_000
+__all__ = ["span"]
 
 
 def span(span_ns: int) -> str:
@@ -14,9 +14,9 @@ def span(span_ns: int) -> str:
         >>> span(1_500_000_000), span(3_661_000_000_000)
         ('1.5s', '1h01m01s')
     """
-    tenths = round(span_ns / (_SECOND_NS / 10))
+    tenths = round(span_ns / (SECOND_NS / 10))
     if tenths < 600:
         return f"{tenths / 10:g}s"
-    minutes, rest = divmod(round(span_ns / _SECOND_NS), 60)
+    minutes, rest = divmod(round(span_ns / SECOND_NS), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}h{minutes:02}m{rest:02}s" if hours else f"{minutes}m{rest:02}s"

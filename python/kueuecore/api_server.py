@@ -10,6 +10,7 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._patches import patched
 from kueuecore.errors import KueuecoreError, Problem
 from kueuecore.times import format_time
+from kueuecore.writes import Answer, Verb, Write
 
 __all__ = ["ApiServer", "Listener", "RefusedError", "Webhooks"]
 
@@ -152,6 +153,38 @@ class ApiServer:
     new_uid: Callable[[str, str, str], str] | None = None
     _objects: dict[str, dict[_Key, _Object]] = field(default_factory=dict)
     _compacted: int = 0
+
+    def carry_out(self, *writes: Write) -> Answer:
+        """Carry writes out, in order, until one is refused. Nothing is wrong with deleting what is gone.
+
+        Returns:
+            The answer to the last of them; with the current object if it was refused.
+        """
+        answer = Answer()
+        for write in writes:
+            try:
+                answer = Answer(self._carried_out(write))
+            except RefusedError as error:
+                if write.verb is Verb.DELETE and error.code == 404:
+                    continue
+                found = self.find(write.kind, write.name, namespace=write.namespace)
+                return Answer(found, str(error), error.code)
+        return answer
+
+    def _carried_out(self, write: Write) -> _Object | None:
+        kind, name, namespace = write.kind, write.name, write.namespace
+        match write.verb:
+            case Verb.CREATE:
+                return self.create(write.manifest)
+            case Verb.UPDATE:
+                return self.update(write.manifest, subresource=write.subresource)
+            case Verb.PATCH:
+                return self.patch(kind, name, write.manifest, namespace=namespace, subresource=write.subresource)
+            case Verb.DELETE:
+                self.delete(kind, name, namespace=namespace, preconditions=write.preconditions)
+                return None
+            case Verb.GET:
+                return self.get(kind, name, namespace=namespace)
 
     def create(self, manifest: _Object, *, kind: str = "", dry_run: bool = False) -> _Object:
         """Create an object.

@@ -6,16 +6,10 @@ from collections.abc import Collection, Sequence
 
 from kueuecore._arguments import each
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
-from kueuecore.checks import (
-    Activity,
-    CheckController,
-    ObjectWrite,
-    Review,
-    WorkloadKey,
-    check_states,
-)
+from kueuecore.checks import Activity, CheckController, Review, WorkloadKey, check_states
 from kueuecore.errors import ObjectRef
 from kueuecore.manifests import object_ref
+from kueuecore.writes import Answer, Write
 
 __all__ = ["CheckControllers", "with_activity"]
 
@@ -96,10 +90,10 @@ class CheckControllers:
                 return review
         return None
 
-    def refused(self, write: ObjectWrite, error: str, *, is_there: bool, now: int) -> Review:
+    def refused(self, write: Write, answer: Answer, *, now: int) -> Review:
         """Return what the controller of a refused write says about it."""
         controller = self._decides.get(write.check)
-        return Review() if controller is None else controller.refused(write, error, is_there=is_there, now=now)
+        return Review() if controller is None else controller.refused(write, answer, now=now)
 
     def next_wake(self, *, after: int) -> int | None:
         """Return when time alone will give a controller something to say."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, list_at, text_at
 from kueuecore.decisions import Event
 from kueuecore.errors import ObjectRef
 from kueuecore.objects import CheckState
+from kueuecore.writes import Answer, WorkloadKey, Write
 
 __all__ = [
     "Activity",
@@ -22,16 +22,11 @@ __all__ = [
     "CheckController",
     "CheckState",
     "ObjectMaker",
-    "ObjectWrite",
-    "ObjectWriteKind",
     "Review",
     "WorkloadKey",
     "applied_review",
     "check_states",
 ]
-
-WorkloadKey: TypeAlias = tuple[str, str]
-"""Namespace and name of a Workload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,40 +75,6 @@ class Activity:
     message: str
 
 
-class ObjectWriteKind(StrEnum):
-    """What to do with an object."""
-
-    CREATE = "create"
-    DELETE = "delete"
-    PATCH_STATUS = "patch-status"
-    """Write the manifest's status to an AdmissionCheck, queue, Cohort or Pod of the version it names."""
-    PATCH = "patch"
-    """Send the manifest as a JSON merge patch (RFC 7386) to the object that it names: a Pod that may go, a Topology."""
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectWrite:
-    """One write: of a ProvisioningRequest, a variant of a Workload, the status of a queue, or a Pod.
-
-    Args:
-        kind: What to do.
-        manifest: The object to create, or the patch; to delete, `apiVersion`, `kind` and `metadata` are enough.
-        workload: The workload that it serves; for a variant, its parent; empty names if none.
-        check: Name of the AdmissionCheck that it serves; empty if none, or no longer any.
-    """
-
-    kind: ObjectWriteKind
-    manifest: JsonObject
-    workload: WorkloadKey
-    check: str = ""
-
-    @property
-    def object(self) -> ObjectRef:
-        """The kind, name and namespace of the object."""
-        metadata = object_at(self.manifest, "metadata")
-        return ObjectRef(text_at(self.manifest, "kind"), text_at(metadata, "name"), text_at(metadata, "namespace"))
-
-
 @dataclass(frozen=True, slots=True)
 class Review:
     """What a check controller says about a workload.
@@ -126,7 +87,7 @@ class Review:
     """
 
     answers: tuple[CheckAnswer, ...] = ()
-    writes: tuple[ObjectWrite, ...] = ()
+    writes: tuple[Write, ...] = ()
     status: Mapping[str, JsonValue] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
 
@@ -206,13 +167,13 @@ class CheckController(Protocol):
         """
         ...
 
-    def refused(self, write: ObjectWrite, error: str, *, is_there: bool = False, now: int) -> Review:
+    def refused(self, write: Write, answer: Answer, *, now: int) -> Review:
         """React to a refused write.
 
         Args:
             write: The write.
-            error: Why, in the words of the API server.
-            is_there: Whether an object of that name exists already that no watch event has shown yet.
+            answer: Why, in the words of the API server; after a conflict, an object of that name exists already that no
+                watch event has shown yet.
             now: The time.
 
         Returns:
@@ -236,7 +197,7 @@ class ObjectMaker(Protocol):
     Only a cluster in virtual time asks for them: in a real cluster others make them.
     """
 
-    def take_writes(self) -> tuple[ObjectWrite, ...]:
+    def take_writes(self) -> tuple[Write, ...]:
         """Return what it made and deleted since the last call, in order."""
         ...
 

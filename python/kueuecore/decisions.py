@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kueuecore import _core, decision_tables
+from kueuecore._events import Event
 from kueuecore._keyed import Keyed
 from kueuecore.errors import ObjectRef, Problem
 
@@ -155,25 +156,6 @@ class ReplacedSlice(Keyed):
     namespace: str
     name: str
     successor: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Event(Keyed):
-    """A Kubernetes event that Kueue would emit.
-
-    Args:
-        type: `Normal` or `Warning`.
-        reason: Reason, such as `QuotaReserved`.
-        namespace: Namespace of the workload that it is about.
-        name: Name of the workload.
-        message: Message, at most 1024 bytes.
-    """
-
-    type: str
-    reason: str
-    namespace: str
-    name: str
     message: str
 
 

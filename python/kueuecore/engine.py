@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn, SupportsIndex
 
 from kueuecore import _core
 from kueuecore._arguments import flag, text, workload_key
+from kueuecore._rows import read_row, read_rows
 from kueuecore.configuration import Configuration, configuration_for
 from kueuecore.decision_tables import Names
 from kueuecore.decisions import Decision, Event, WhatIf
@@ -377,7 +378,7 @@ class Engine(SavedEngine, HeldObjects):
             >>> Engine().take_written()
             ()
         """
-        return tuple(WorkloadState.of(row) for row in self._core._take_written(None))
+        return read_rows(WorkloadState, self._core._take_written(None))
 
     def confirm(self, name: str, *, namespace: str) -> bool:
         """Record that a reservation was written: `forget` can no longer undo it.
@@ -421,11 +422,11 @@ class Engine(SavedEngine, HeldObjects):
         Raises:
             UnknownObjectError: There is no such Workload.
         """
-        return WorkloadState.of(self._core.workload(*workload_key(namespace, name)))
+        return read_row(WorkloadState, self._core.workload(*workload_key(namespace, name)))
 
     def workloads(self) -> tuple[WorkloadState, ...]:
         """Return all workloads, by namespace and name."""
-        return tuple(WorkloadState.of(row) for row in self._core.workloads())
+        return read_rows(WorkloadState, self._core.workloads())
 
     def names(self) -> Names:
         """Return the names of ClusterQueues, flavors, resources and reasons by number, for the tables of decisions.
@@ -459,7 +460,7 @@ class Engine(SavedEngine, HeldObjects):
         Raises:
             UnknownObjectError: There is no such ClusterQueue.
         """
-        return tuple(map(PendingWorkload.of, self._core.pending(text("cluster_queue", cluster_queue))))
+        return read_rows(PendingWorkload, self._core.pending(text("cluster_queue", cluster_queue)))
 
     def cluster_queues(self) -> tuple[str, ...]:
         """Return the names of the ClusterQueues, sorted."""
@@ -483,7 +484,7 @@ class Engine(SavedEngine, HeldObjects):
 
     def quota(self) -> tuple[QuotaRow, ...]:
         """Return quota and usage of every ClusterQueue and Cohort, per flavor and resource (rules/02 §2)."""
-        return tuple(map(QuotaRow.of, self._core.quota()))
+        return read_rows(QuotaRow, self._core.quota())
 
     def placements(self) -> tuple[Placement, ...]:
         """Return where pods run: the pod sets with a topology assignment of workloads that hold quota (rules/08 §8).
@@ -494,7 +495,7 @@ class Engine(SavedEngine, HeldObjects):
             >>> Engine().placements()
             ()
         """
-        return tuple(map(Placement.of, self._core.placements()))
+        return read_rows(Placement, self._core.placements())
 
     def domain_capacity(self) -> tuple[DomainCapacity, ...]:
         """Return the capacity of each domain of each topology, and how much of it is free, per resource (rules/08 §4).
@@ -506,4 +507,4 @@ class Engine(SavedEngine, HeldObjects):
             >>> Engine().domain_capacity()
             ()
         """
-        return tuple(map(DomainCapacity.of, self._core.domain_capacity()))
+        return read_rows(DomainCapacity, self._core.domain_capacity())

@@ -51,23 +51,6 @@ class WorkloadState(Keyed):
     status: Mapping[str, Any] = field(repr=False)
     is_active: bool = True
 
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
-        """Read a row of the extension."""
-        return cls(
-            row["namespace"],
-            row["name"],
-            Stage(row["stage"]),
-            row["localQueue"],
-            row["clusterQueue"],
-            row["priority"],
-            row["reason"],
-            row["message"],
-            row["place"],
-            row["status"],
-            row["isActive"],
-        )
-
     @property
     def flavors(self) -> dict[str, dict[str, str]]:
         """The flavors by pod set and resource, once quota is reserved."""
@@ -96,19 +79,6 @@ class PendingWorkload(Keyed):
     position_in_cluster_queue: int
     position_in_local_queue: int
     place: str
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
-        """Read a row of the extension."""
-        return cls(
-            row["namespace"],
-            row["name"],
-            row["priority"],
-            row["localQueue"],
-            row["positionInClusterQueue"],
-            row["positionInLocalQueue"],
-            row["place"],
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,25 +116,6 @@ class QuotaRow:
     available: str | None
     potential_available: str | None
     borrowed: str
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
-        """Read a row of the extension."""
-        return cls(
-            row["kind"],
-            row["name"],
-            row["parent"],
-            row["flavor"],
-            row["resource"],
-            row["nominal"],
-            row["borrowingLimit"],
-            row["lendingLimit"],
-            row["subtreeQuota"],
-            row["usage"],
-            row["available"],
-            row["potentialAvailable"],
-            row["borrowed"],
-        )
 
 
 @dataclass(frozen=True, slots=True)

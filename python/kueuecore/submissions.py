@@ -15,13 +15,12 @@ import numpy.typing as npt
 
 from kueuecore._arguments import number, shown, text
 from kueuecore._names import label_problems, subdomain_problems
-from kueuecore.times import END_NS
+from kueuecore.times import END_NS, SECOND_NS
 
 __all__ = ["Submissions"]
 
 _Number = TypeVar("_Number", bound=np.generic)
 
-_SECOND_NS = 1_000_000_000
 _FOR_EVER = -1
 _MOST_ROWS = 10_000_000
 
@@ -279,4 +278,4 @@ def _nanoseconds(name: str, seconds: npt.ArrayLike, n: int) -> npt.NDArray[np.in
     # A century leaves room for the start time.
     if n and not (np.abs(array) < 100 * 366 * 86400).all():
         raise ValueError(f"{name}: must be a number of seconds within a century")
-    return np.rint(array * _SECOND_NS).astype(np.int64)
+    return np.rint(array * SECOND_NS).astype(np.int64)

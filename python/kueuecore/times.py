@@ -11,6 +11,7 @@ from kueuecore._arguments import shown
 
 __all__ = [
     "END_NS",
+    "SECOND_NS",
     "TimeLike",
     "backoff_ns",
     "beginning_ns",
@@ -32,7 +33,8 @@ _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?
 _LIMIT = 2**63
 END_NS = _LIMIT - 1
 """The end of time, in April 2262: the engine counts in 64 bits, so nothing happens at this time or later."""
-_SECOND_NS = 1_000_000_000
+SECOND_NS = 1_000_000_000
+"""A second: times and spans are nanoseconds."""
 _UNITS_NS = {
     "ns": 1,
     "us": 1_000,
@@ -148,9 +150,9 @@ def span_ns(seconds: object, name: str) -> int:
     if not isinstance(seconds, int | float) or isinstance(seconds, bool):
         raise TypeError(f"{name} must be a number of seconds, not {type(seconds).__name__}")
     # Written so that infinity and NaN fail too.
-    if not 0 <= seconds < _LIMIT / _SECOND_NS or math.isnan(seconds):
+    if not 0 <= seconds < _LIMIT / SECOND_NS or math.isnan(seconds):
         raise ValueError(f"{name} is {shown(seconds)}; give seconds from 0 to 292 years")
-    return round(seconds * _SECOND_NS)
+    return round(seconds * SECOND_NS)
 
 
 def later(time_ns: int, seconds: object, name: str) -> int:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
 
 from kueuecore._keyed import Keyed
 
@@ -42,22 +40,6 @@ class DomainCapacity:
     outside: str
     used: str
     free: str
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
-        """Read a row of the extension."""
-        return cls(
-            row["flavor"],
-            row["topology"],
-            row["level"],
-            tuple(row["path"]),
-            row["nNodes"],
-            row["resource"],
-            row["allocatable"],
-            row["outside"],
-            row["used"],
-            row["free"],
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +120,6 @@ class Placement(Keyed):
     flavor: str
     levels: tuple[str, ...]
     domains: tuple[PlacedPods, ...]
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
-        """Read a row of the extension."""
-        domains = tuple(PlacedPods(tuple(it["values"]), tuple(it["path"] or ()), it["count"]) for it in row["domains"])
-        return cls(row["namespace"], row["name"], row["podSet"], row["flavor"], tuple(row["levels"]), domains)
 
     def by_level(self, level: str) -> dict[tuple[str, ...], int]:
         """Return the number of pods in each domain of a level, by its path from the top.

@@ -12,10 +12,10 @@ from typing import Any, Protocol, Self
 
 from kueuecore._json import text_at
 from kueuecore.kubernetes import Api, list_all
-from kueuecore.testing.api_server import Closing, Fault, HttpApiServer, Request
-from kueuecore.testing.crd_schema import CrdSchema
-from kueuecore.testing.crds import crds
 from kueuecore.webhooks import admit
+from kueuecore_apiserver import Closing, Fault, HttpApiServer, Request
+from kueuecore_apiserver.crd_schema import CrdSchema
+from kueuecore_apiserver.crds import crds
 from scripts.day.life import Life
 from scripts.day.timetable import Kill
 from scripts.day.timetable import nodes as planned_nodes

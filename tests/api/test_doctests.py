@@ -9,15 +9,17 @@ import pkgutil
 import pytest
 
 import kueuecore
+import kueuecore_apiserver
 
 _MODULES = [
     module.name
-    for module in pkgutil.walk_packages(kueuecore.__path__, "kueuecore.")
+    for package in (kueuecore, kueuecore_apiserver)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     if module.name != "kueuecore._core" and not module.name.endswith("__main__")
 ]
 
 
-@pytest.mark.parametrize("name", ["kueuecore", *_MODULES])
+@pytest.mark.parametrize("name", ["kueuecore", "kueuecore_apiserver", *_MODULES])
 def test_examples_of_module(name: str) -> None:
     module = importlib.import_module(name)
     # Lazy names of a package are in no namespace until somebody asks for them.

@@ -4,9 +4,12 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[2] / "python" / "kueuecore"
+SOURCES = Path(__file__).parents[2] / "python"
+PACKAGES = ("kueuecore", "kueuecore_apiserver")
 MODULES = {
-    ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts): file for file in sorted(PACKAGE.rglob("*.py"))
+    ".".join(file.relative_to(SOURCES).with_suffix("").parts): file
+    for package in PACKAGES
+    for file in sorted((SOURCES / package).rglob("*.py"))
 }
 
 EXTENSIONS = ("kueuecore._core", "kueuecore._proof")
@@ -27,8 +30,8 @@ def imported(file: Path) -> Iterator[str]:
 
 
 def ours(module: str) -> list[str]:
-    """Return what a module imports of the package."""
-    return [name for name in imported(MODULES[module]) if within(name, ("kueuecore",))]
+    """Return what a module imports of the packages."""
+    return [name for name in imported(MODULES[module]) if within(name, PACKAGES)]
 
 
 def within(name: str, modules: tuple[str, ...]) -> bool:
@@ -56,8 +59,8 @@ def test_the_reference_knows_only_the_objects() -> None:
     assert {module: name for module in reference for name in ours(module) if not within(name, KNOWN_TO_REFERENCE)} == {}
 
 
-def test_the_package_is_found() -> None:
-    assert "kueuecore.__init__" in MODULES
+def test_the_packages_are_found() -> None:
+    assert {"kueuecore.__init__", "kueuecore_apiserver.__init__"} <= set(MODULES)
 
 
 def test_only_the_part_for_clusters_does_io_over_networks() -> None:
@@ -72,6 +75,6 @@ def test_only_the_part_for_clusters_does_io_over_networks() -> None:
         "urllib.request",
         "urllib3",
     )
-    apart = ("kueuecore.kubernetes", "kueuecore.testing", "kueuecore.trials", "kueuecore.cli.serving")
+    apart = ("kueuecore.kubernetes", "kueuecore.trials", "kueuecore.cli.commands.serve", "kueuecore_apiserver")
     product = [module for module in MODULES if not within(module, apart)]
     assert {module: name for module in product for name in imported(MODULES[module]) if within(name, networks)} == {}

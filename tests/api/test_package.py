@@ -18,6 +18,14 @@ def test_the_version_is_that_of_the_crates() -> None:
     assert metadata.version("kueuecore") == workspace["workspace"]["package"]["version"]
 
 
+def test_the_api_server_for_tests_has_the_version_of_the_package_that_it_needs() -> None:
+    file = Path(__file__).parents[2] / "python/kueuecore_apiserver/pyproject.toml"
+    project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+    version = metadata.version("kueuecore")
+    assert project["version"] == version
+    assert f"kueuecore=={version}" in project["dependencies"]
+
+
 def test_the_core_needs_numpy_and_yaml_and_nothing_else() -> None:
     required = metadata.requires("kueuecore") or []
     core = {text.split(">")[0].strip().lower() for text in required if "extra ==" not in text}

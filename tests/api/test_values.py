@@ -16,7 +16,7 @@ from kueuecore.objects import ClusterQueuePreemption, Namespace, WithinClusterQu
 from kueuecore.results import Results
 from kueuecore.results.table import Column, Table
 from kueuecore.scenarios import ScenarioOutcome, read_scenario, run_scenario
-from kueuecore.simulation import Happening, Operation, Run
+from kueuecore.simulation import Happening, JobPlan, Operation, Run
 from tests.builders import T0, at, cluster_queue, flavor, local_queue, workload
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -107,7 +107,12 @@ def outcome_of(name: str) -> ScenarioOutcome:
 def preempting_run(**options: Any) -> Run:
     preemption = ClusterQueuePreemption(within_cluster_queue=WithinClusterQueuePolicy.LOWER_PRIORITY)
     jobs = [
-        Happening(at=at_seconds, op=Operation.CREATE, object=workload(name, cpu=6, priority=priority), run_seconds=60)
+        Happening(
+            at=at_seconds,
+            op=Operation.CREATE,
+            object=workload(name, cpu=6, priority=priority),
+            plan=JobPlan(run_seconds=60),
+        )
         for name, at_seconds, priority in (("low", 1, 0), ("high", 20, 9), ("large", 30, 0))
     ]
     queue = cluster_queue(preemption=preemption)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kueuecore._json import JsonObject, object_at
-from kueuecore.dumps.smaller import simpler, smallest_by, without_parts
+from kueuecore.dumps.smaller import simpler, without_parts
 from kueuecore.releases import Release
+from kueuecore.shrinking import smallest_by
 from tests.judge.gates import settled
 from tests.judge.stored import stored
 from tests.judge.whole import is_whole

@@ -39,6 +39,7 @@ from kueuecore.multikueue import Connect, ConnectionReason, Manager
 from kueuecore.objects import AdmissionCheckState, ClusterQueue, Cohort, PodSet, ResourceQuota, from_manifest
 from kueuecore.simulation import Happening
 from kueuecore.submissions import Submissions
+from kueuecore.writes import Answer
 from tests.builders import T0, at, snapshot, workload, world
 
 Json = dict[str, Any]
@@ -46,6 +47,7 @@ Json = dict[str, Any]
 ANY: Any = None
 ONE: Any = 1
 FIVE: Any = 5
+LIST: Any = []
 ODD: Any = np.ones(2)
 KEY: Any = b"x"
 CLASS: Any = Configuration
@@ -180,12 +182,14 @@ SEEN: Json = {"type": "ADDED", "object": OBJECTS[-1]}
 @pytest.mark.parametrize(
     ("call", "match"),
     numbered(
-        (lambda it: it.confirm(None, now=T0), "^write must be a WorkloadWrite, not NoneType"),
-        (lambda it: it.refuse(5, now=T0), "^write must be a WorkloadWrite, not int"),
-        (lambda it: it.refuse(it.open_writes[0], now=T0, gone="no"), "^gone must be a bool, not str"),
-        (lambda it: it.confirm(it.open_writes[0], [], now=T0), "^answer must be plain data .*, not list"),
-        (lambda it: it.refuse(it.open_writes[0], [], now=T0), "^newest must be plain data .*, not list"),
-        (lambda it: it.refuse_object(None, "x", now=T0), "^write must be an ObjectWrite, not NoneType"),
+        (lambda it: it.done(None, Answer(), now=T0), "^write must be a Write, not NoneType"),
+        (lambda it: it.done(5, Answer(error="refused"), now=T0), "^write must be a Write, not int"),
+        (lambda it: it.done(it.open_writes[0], "no", now=T0), "^answer must be an Answer, not str"),
+        (lambda it: it.done(it.open_writes[0], Answer(LIST), now=T0), "^answer must be plain data .*, not list"),
+        (
+            lambda it: it.done(it.open_writes[0], Answer(LIST, "no"), now=T0),
+            "^answer must be plain data .*, not list",
+        ),
         (lambda it: it.finished([], namespace="ns"), "^name must be a str, not list"),
         (lambda it: it.stopped("w", namespace=None), "^namespace must be a str, not NoneType"),
         (lambda it: it.note_readiness("w", namespace="ns", are_ready=2), "^are_ready must be a bool"),
@@ -280,18 +284,26 @@ def manager() -> tuple[Manager, Any]:
         (lambda it, _: it.source_changed(set(), now=at(2)), "^cluster must be a str", TypeError),
         (lambda it, _: it.is_connected(set()), "^cluster must be a str", TypeError),
         (lambda it, _: it.attempts([], namespace="ns"), "^name must be a str", TypeError),
-        (lambda it, _: it.confirm(None, now=at(2)), "^command must be a turn's command about an object", TypeError),
-        (lambda it, command: it.confirm(command, [], now=at(2)), "^answer must be plain data", TypeError),
-        (lambda it, command: it.refuse(command, 5, now=at(2)), "^newest must be plain data", TypeError),
-        (lambda it, command: it.refuse(command, now=at(2), gone=ONE), "^gone must be a bool", TypeError),
         (
-            lambda it, command: it.confirm(command, SEEN["object"], now=at(2)),
+            lambda it, _: it.done(None, Answer(), now=at(2)),
+            "^write must be a Write",
+            TypeError,
+        ),
+        (lambda it, command: it.done(command, Answer(LIST), now=at(2)), "^answer must be plain data", TypeError),
+        (
+            lambda it, command: it.done(command, Answer(FIVE, "no"), now=at(2)),
+            "^answer must be plain data",
+            TypeError,
+        ),
+        (lambda it, command: it.done(command, 5, now=at(2)), "^answer must be an Answer", TypeError),
+        (
+            lambda it, command: it.done(command, Answer(SEEN["object"]), now=at(2)),
             "^answer is about 'Workload ns w'",
             ValueError,
         ),
         (
-            lambda it, command: it.refuse(command, SEEN["object"], now=at(2)),
-            "^newest is about 'Workload ns w'",
+            lambda it, command: it.done(command, Answer(SEEN["object"], error="refused"), now=at(2)),
+            "^answer is about 'Workload ns w'",
             ValueError,
         ),
         (lambda it, _: Manager(configuration=FIVE), "^configuration must be a Configuration", TypeError),

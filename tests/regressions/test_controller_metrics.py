@@ -9,6 +9,7 @@ import pytest
 from kueuecore import Configuration
 from kueuecore._json import texts_at
 from kueuecore.jobs import JobsConfiguration, workloads_for
+from kueuecore.writes import Answer
 from tests.metrics import Json, Lab, cluster_queue, local_queue, quotas, thing
 
 FAIR = "fairSharing: {preemptionStrategies: [LessThanInitialShare]}\n"
@@ -127,7 +128,7 @@ def test_a_preemption_counts_once_its_write_is_accepted() -> None:
     lab.watch()
     (write,) = (it for it in lab.controller.turn(lab.cluster.now).writes if it.name == "low")
     assert not lab.of("preempted_workloads_total")
-    lab.controller.refuse(write, now=lab.cluster.now)
+    lab.controller.done(write, Answer(error="refused"), now=lab.cluster.now)
     lab.settle()
     counted = {'preempting_cluster_queue="cq",reason="InClusterQueue"': 1}
     assert lab.of("preempted_workloads_total") == counted

@@ -15,7 +15,7 @@ from kueuecore.fleet import Fleet
 from kueuecore.manifests import JsonObject, Manifest
 from kueuecore.multikueue import MANAGER
 from kueuecore.scenarios import ClusterPart, Disconnection, FleetPart, Scenario, Span, Work, WorkerPart, run_scenario
-from kueuecore.simulation import Happening, Operation, StepKind, VirtualCluster
+from kueuecore.simulation import Happening, JobPlan, Operation, StepKind, VirtualCluster
 from kueuecore.submissions import Submissions
 from kueuecore.times import END_NS, nanoseconds
 from tests.regressions.scenarios import CLUSTER, FLEET, Read, problems
@@ -29,7 +29,7 @@ LEFT = (END_NS - START) // SECOND
 
 
 def create(name: str, at: float = 0, **plan: Any) -> Happening:
-    return Happening(at=at, op=Operation.CREATE, object=workload(name), **plan)
+    return Happening(at=at, op=Operation.CREATE, object=workload(name), plan=JobPlan(**plan))
 
 
 def stepped(events: Sequence[Happening], **options: Any) -> None:
@@ -84,15 +84,15 @@ def test_a_queue_that_leads_beyond_the_end_of_time_is_told(run: Run) -> None:
 @BOTH
 @pytest.mark.parametrize("span", ["cycle_seconds", "eviction_seconds"])
 def test_a_cycle_and_an_eviction_have_to_end_in_time(run: Run, span: str) -> None:
-    urgent = Happening(at=5, op=Operation.CREATE, object=workload("b", priority=9), run_seconds=5)
+    urgent = Happening(at=5, op=Operation.CREATE, object=workload("b", priority=9), plan=JobPlan(run_seconds=5))
     with pytest.raises(OutOfTimeError):
         run([create("a"), urgent], **{span: float(LEFT)})
 
 
 def test_a_step_beyond_the_end_of_time_changes_nothing() -> None:
     cluster = VirtualCluster(QUEUES, now=NOW)
-    cluster.submit(workload("a"), run_seconds=LEFT - 60)
-    cluster.submit(workload("b"), run_seconds=LEFT - 60)
+    cluster.submit(workload("a"), JobPlan(run_seconds=LEFT - 60))
+    cluster.submit(workload("b"), JobPlan(run_seconds=LEFT - 60))
     # Before that all goes well.
     assert [it.kind for it in cluster.advance("2026-01-02T00:00:00Z")] == [StepKind.ADMITTED]
     with pytest.raises(OutOfTimeError):
@@ -107,7 +107,7 @@ def test_a_step_beyond_the_end_of_time_changes_nothing() -> None:
 def test_a_job_that_is_refused_leaves_no_workload(run_seconds: float) -> None:
     cluster = VirtualCluster(QUEUES, now=NOW)
     with pytest.raises(ValueError, match="run_seconds"):
-        cluster.submit(workload("a"), run_seconds=run_seconds)
+        cluster.submit(workload("a"), JobPlan(run_seconds=run_seconds))
     assert (cluster.object("Workload", "a", namespace="ns"), cluster.next_event_time) == (None, None)
 
 

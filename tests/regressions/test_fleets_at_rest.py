@@ -310,8 +310,8 @@ def test_a_job_that_ends_without_having_been_admitted_is_not_counted_as_minus_on
     ended = JobOutcome(work="a", job="Job/a", namespace="ns", created=0, finished=10**9)
     runs = JobOutcome(work="a", job="Job/b", namespace="ns", created=0, admitted=0)
     outcome = ScenarioOutcome(start=0, end=10**9, jobs=JobOutcomes.of([ended, runs]))
-    monkeypatch.setattr("kueuecore.cli.simulating.read_scenario", lambda *_, **__: Scenario())
-    monkeypatch.setattr("kueuecore.cli.simulating.run_scenario", lambda _, **__: outcome)
+    monkeypatch.setattr("kueuecore.cli.commands.simulate.read_scenario", lambda *_, **__: Scenario())
+    monkeypatch.setattr("kueuecore.cli.commands.simulate.run_scenario", lambda _, **__: outcome)
     assert main(["simulate", "scenario.yaml"]) == ExitCode.OK
     assert capsys.readouterr().out.startswith("2 jobs: 1 finished, 1 running; done after 1s\n")
 

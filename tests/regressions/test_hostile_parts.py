@@ -21,6 +21,7 @@ from kueuecore.multikueue.policies import JsonPatchError, Overridden, Scored, by
 from kueuecore.multikueue.policies.json_patch import apply_json_patch, check_json_patch
 from kueuecore.objects import AdmissionCheckRule
 from kueuecore.scenarios import run_scenario
+from kueuecore.writes import Answer
 from tests.builders import T0, at, cluster_queue, flavor, local_queue, workload
 from tests.unit.multikueue.worlds import START
 
@@ -64,11 +65,10 @@ def test_an_answer_of_another_group_is_refused(is_accepted: bool) -> None:
     stored = controller.workload("w", namespace="ns")
     assert stored is not None
     answer = {**stored, "apiVersion": "batch/v1", "metadata": {**stored["metadata"], "resourceVersion": "9"}}
-    answered = controller.confirm if is_accepted else controller.refuse
     with pytest.raises(ManifestError, match='apiVersion: Invalid value: "batch/v1": it is of another API group'):
-        answered(write, answer, now=at(2))
+        controller.done(write, Answer(answer, "" if is_accepted else "refused"), now=at(2))
     assert controller.save() == before
-    assert controller.confirm(write, now=at(2))
+    assert controller.done(write, Answer(), now=at(2))
     Controller.load(json.loads(json.dumps(controller.save())), now=at(3))
 
 

@@ -9,7 +9,7 @@ import pytest
 from kueuecore import Configuration, ManifestError, Run, VirtualCluster, simulate
 from kueuecore._json import JsonObject, object_at
 from kueuecore.checks import CheckAnswer, CheckController, CheckState, Review, WorkloadKey
-from kueuecore.simulation import Happening, Operation, StepKind
+from kueuecore.simulation import Happening, JobPlan, Operation, StepKind
 from kueuecore.submissions import Submissions
 from tests.property.test_virtual import Onlooker
 
@@ -51,7 +51,7 @@ def workload(name: str, **spec: object) -> JsonObject:
 
 
 def create(at: float, name: str, **spec: object) -> Happening:
-    return Happening(at=at, op=Operation.CREATE, object=workload(name, **spec), run_seconds=60)
+    return Happening(at=at, op=Operation.CREATE, object=workload(name, **spec), plan=JobPlan(run_seconds=60))
 
 
 def times(run: Run, kind: StepKind) -> list[tuple[float, str]]:
@@ -147,8 +147,7 @@ def test_a_cycle_that_waits_for_pods_goes_on_when_somebody_ends_the_job() -> Non
                     at=1,
                     op=Operation.CREATE,
                     object=workload(name, queueName=queue),
-                    run_seconds=60,
-                    ready_seconds=[None],
+                    plan=JobPlan(run_seconds=60, ready_seconds=[None]),
                 )
             ]
         )

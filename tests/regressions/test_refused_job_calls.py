@@ -12,8 +12,9 @@ from kueuecore.concurrent_admission import reconcile_parent
 from kueuecore.configuration import Configuration
 from kueuecore.controller import Controller, JobController, Metrics
 from kueuecore.errors import ManifestError
-from kueuecore.jobs import JobReport, JobsConfiguration, Write, reconcile_job, requests_of, workloads_for
+from kueuecore.jobs import JobReport, JobsConfiguration, reconcile_job, requests_of, workloads_for
 from kueuecore.objects import Namespace
+from kueuecore.writes import Answer, Verb, Write
 from tests.builders import T0, at, cluster_queue, flavor, local_queue
 from tests.jobs import job
 
@@ -56,7 +57,7 @@ def test_a_look_at_a_job_names_the_wrong_argument(wrong: dict[str, Any], words: 
 
 
 def test_requests_name_what_is_no_write() -> None:
-    wrong: Any = [[5], 5, [Write(5)], None]  # type: ignore[arg-type]
+    wrong: Any = [[5], 5, [Write(Verb.UPDATE, 5)], None]  # type: ignore[arg-type]
     for writes in wrong:
         with pytest.raises(TypeError, match="writes"):
             requests_of(writes, lambda _: None)
@@ -80,9 +81,9 @@ def test_the_controller_of_jobs_names_the_wrong_argument() -> None:
     keys: tuple[Any, ...] = (None, "j", [], np.array([1]))
     for key in keys:
         with pytest.raises(TypeError, match="job must be an ObjectRef"):
-            jobs.done(key)
+            jobs.done(key, Answer(), now=at(1))
         with pytest.raises(TypeError, match="job must be an ObjectRef"):
-            jobs.failed(key, now=at(1))
+            jobs.done(key, Answer(error="refused"), now=at(1))
     with pytest.raises(TypeError, match="kind must be a str"):
         jobs.resync([], [], now=at(1))
     with pytest.raises(TypeError, match="resource_version must be a str"):
@@ -92,9 +93,9 @@ def test_the_controller_of_jobs_names_the_wrong_argument() -> None:
         JobController(loop)
     # At a time that is none, the requests stay open.
     with pytest.raises(ValueError, match="is not a time"):
-        jobs.failed(work.job, now="soon")
+        jobs.done(work.job, Answer(error="refused"), now="soon")
     assert jobs.next_wake(at(1)) is None
-    jobs.failed(work.job, now=at(1))
+    jobs.done(work.job, Answer(error="refused"), now=at(1))
     assert jobs.next_wake(at(1)) == at(2)
 
 
@@ -145,7 +146,7 @@ def test_a_finished_workload_is_kept_whatever_the_year_of_its_end(time: str | No
     finished = _workload({"type": "Finished", "reason": "r", "lastTransitionTime": time})
     controller = _seen(finished, Controller(_KEPT))
     # First its finalizer goes.
-    assert any("finalizers" in it.patch["metadata"] for it in controller.turn(at(2)).writes) == is_deleted
+    assert any("finalizers" in it.manifest["metadata"] for it in controller.turn(at(2)).writes) == is_deleted
     assert controller.next_wake(at(2)) is None or is_deleted
 
 
@@ -153,7 +154,7 @@ def test_a_workload_that_does_not_say_when_it_was_evicted_lets_its_job_be_looked
     configuration = JobsConfiguration.of(_KEPT)
     evicted = _workload({"type": "Evicted", "reason": "DeactivatedDueToX"})
     found = reconcile_job(_stored(job("Job")), [evicted], now=at(1), configuration=configuration)
-    assert any(it.kind.value == "Delete" for it in found.writes)
+    assert any(it.verb is Verb.DELETE for it in found.writes)
     evicted["status"]["conditions"][0]["lastTransitionTime"] = "soon"
     with pytest.raises(ManifestError, match=r"status.conditions\[0\].lastTransitionTime"):
         reconcile_job(_stored(job("Job")), [evicted], now=at(1), configuration=configuration)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kueuecore.controller import Controller, WorkloadWrite
+from kueuecore.controller import Controller
+from kueuecore.writes import Answer, Write
 from tests.unit.controller.world import World, workload
 
 WAITS = (
@@ -11,7 +12,7 @@ WAITS = (
 )
 
 
-def preempting(n_victims: int) -> tuple[World, dict[str, WorkloadWrite]]:
+def preempting(n_victims: int) -> tuple[World, dict[str, Write]]:
     """A world in which one workload needs the room of others, and the writes of the cycle that says so."""
     world = World(
         n_victims,
@@ -34,7 +35,7 @@ def message(world: World) -> str:
 def test_a_preemptor_says_that_it_tries_again() -> None:
     world, writes = preempting(1)
     pending = f"{WAITS.format(1)}. Pending the preemption of 1 workload(s)"
-    world.controller.refuse(writes.pop("low-0"), now=world.now)
+    world.controller.done(writes.pop("low-0"), Answer(error="refused"), now=world.now)
     world.send(writes.pop("high"))
     assert message(world) == pending
     assert world.controller.next_wake(world.now) == world.now
@@ -50,7 +51,7 @@ def test_a_preemptor_says_that_it_tries_again() -> None:
 
 def test_one_success_is_what_a_preemptor_waits_for() -> None:
     world, writes = preempting(2)
-    world.controller.refuse(writes.pop("low-0"), now=world.now)
+    world.controller.done(writes.pop("low-0"), Answer(error="refused"), now=world.now)
     world.send(writes.pop("low-1"))
     world.send(writes.pop("high"))
     world.turn()

@@ -9,7 +9,7 @@ import pytest
 
 from kueuecore.errors import ManifestError
 from kueuecore.objects import Namespace
-from kueuecore.simulation import VirtualCluster
+from kueuecore.simulation import JobPlan, VirtualCluster
 from tests.builders import T0, at, cluster_queue, flavor, local_queue
 from tests.jobs import job
 
@@ -24,7 +24,7 @@ def _cluster() -> tuple[Any, dict[str, Any]]:
 
 def test_a_change_that_gives_no_valid_workload_leaves_the_old_one() -> None:
     cluster, made = _cluster()
-    cluster.submit(made, run_seconds=50)
+    cluster.submit(made, JobPlan(run_seconds=50))
     cluster.advance(at(5))
     before = cluster.engine.workloads()
     specs: list[dict[str, Any]] = [{}, {"template": {"spec": {"containers": [{}]}}}]

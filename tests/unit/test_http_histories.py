@@ -10,12 +10,13 @@ import pytest
 
 from kueuecore._patches import patched
 from kueuecore.api_server import RefusedError
-from kueuecore.kubernetes import Api, News, UnansweredError, decider, follow, requests
-from kueuecore.kubernetes.api import MERGE_PATCH
-from kueuecore.kubernetes.requests import JobTask, WorkloadTask
+from kueuecore.controller import JobWork
+from kueuecore.kubernetes import Api, News, decider, follow, requests
+from kueuecore.kubernetes.requests import Sending
 from kueuecore.trials import http_replica
 from kueuecore.trials.http_histories import FaultyHttpHistory, FaultyHttpNodeHistory
 from kueuecore.trials.http_replica import HttpReplica
+from kueuecore.writes import Answer, Write
 
 # Shorter ones than `make fuzz-http` plays.
 N_STEPS = {FaultyHttpHistory: 14, FaultyHttpNodeHistory: 20}
@@ -56,41 +57,28 @@ def test_40_histories_with_nodes() -> None:
     assert happened["pods lost"] > 0
 
 
-class BelievesInSilence(WorkloadTask):
+class BelievesInSilence(Sending):
     """What got no answer counts as accepted."""
 
-    def __call__(self) -> float | None:
-        it = self.write
-        path = self.api.path("Workload", it.namespace, it.name)
-        try:
-            answer = self.api.send("PATCH", f"{path}/{it.subresource}", it.patch, content_type=MERGE_PATCH)
-        except UnansweredError:
-            try:
-                self.confirmed(it, patched(self.api.get(path), it.patch))
-            except (RefusedError, UnansweredError):
-                return 1.0
-        except RefusedError:
-            return super()._ask()
-        else:
-            self.confirmed(it, answer)
-        return None
-
-
-class SwallowsRefusedRequests(JobTask):
-    """What a server refuses counts as done."""
-
-    def __call__(self) -> float | None:
-        self.failed = self.done
-        return super().__call__()
+    def _attempt(self, write: Write) -> Answer:
+        answer = super()._attempt(write)
+        if answer.is_accepted or answer.code or answer.object is None:
+            return answer
+        return Answer(patched(answer.object, write.manifest))
 
 
 def test_a_write_without_an_answer_that_counts_as_accepted_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decider, "WorkloadTask", BelievesInSilence)
+    monkeypatch.setattr(decider, "Sending", BelievesInSilence)
     assert is_noticed(first=45)
 
 
 def test_a_refused_request_that_counts_as_done_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decider, "JobTask", SwallowsRefusedRequests)
+    request_done = decider.Decider._request_done
+
+    def swallow(self: decider.Decider, work: JobWork, request: Write, answer: Answer) -> None:
+        request_done(self, work, request if answer.is_accepted else work.requests[-1], Answer(answer.object))
+
+    monkeypatch.setattr(decider.Decider, "_request_done", swallow)
     assert is_noticed()
 
 

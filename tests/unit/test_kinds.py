@@ -12,7 +12,7 @@ from kueuecore._kinds import KINDS
 from kueuecore.dumps.read_fields import RULES
 from kueuecore.dumps.renaming import Walk
 from kueuecore.engine import Engine
-from kueuecore.testing import crds
+from kueuecore_apiserver import crds
 
 # What people write of these is validated and no more.
 ONLY_SEEN = {"ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster", "PreemptionConfig"}
@@ -97,7 +97,7 @@ def test_dumps_know_what_is_read_of_each_kind() -> None:
 
 def test_the_test_server_has_a_definition_of_each_of_kueues_kinds() -> None:
     missing = {kind.name for kind in KINDS if kind.api_version == KUEUE} - set(crds.KINDS)
-    assert not missing, f"python/kueuecore/testing/crds.py has no {sorted(missing)}"
+    assert not missing, f"python/kueuecore_apiserver/crds.py has no {sorted(missing)}"
 
 
 @pytest.mark.parametrize("kind", FIELDS_OF)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kueuecore import Configuration, Run, simulate
 from kueuecore.manifests import JsonObject
-from kueuecore.simulation import Happening, Operation, StepKind
+from kueuecore.simulation import Happening, JobPlan, Operation, StepKind
 
 NOW = "2026-01-01T00:00:00Z"
 QUEUES = """
@@ -54,10 +54,7 @@ def job(
         at=0,
         op=Operation.CREATE,
         object=workload,
-        run_seconds=100,
-        ready_seconds=ready,
-        fail_seconds=fails,
-        recover_seconds=recovers,
+        plan=JobPlan(run_seconds=100, ready_seconds=ready, fail_seconds=fails, recover_seconds=recovers),
     )
 
 

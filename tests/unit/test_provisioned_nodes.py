@@ -17,7 +17,7 @@ from kueuecore.provisioning import (
     Stock,
     VirtualProvisioning,
 )
-from kueuecore.simulation import StepKind
+from kueuecore.simulation import JobPlan, StepKind
 from tests.topologies import BLOCK, HOST, NOW, RACK, flavor, kueue, namespace, node, pod_set, queue, topology, workload
 
 Json = dict[str, Any]
@@ -79,7 +79,7 @@ def reported(made: VirtualCluster) -> list[tuple[float, StepKind]]:
 
 def test_a_workload_waits_for_its_capacity_and_gets_its_place_in_the_second_pass() -> None:
     made = cluster(scripted(after(300)))
-    made.submit(workload("w", pod_set(count=2, required=RACK)), run_seconds=60)
+    made.submit(workload("w", pod_set(count=2, required=RACK)), JobPlan(run_seconds=60))
     made.advance(made.start + 299 * SECOND)
     assert pods_of(made)["delayedTopologyRequest"] == "Pending"
     assert "topologyAssignment" not in pods_of(made)
@@ -93,7 +93,7 @@ def test_a_workload_waits_for_its_capacity_and_gets_its_place_in_the_second_pass
 
 def test_nodes_go_with_the_request_of_a_job_that_was_evicted() -> None:
     made = cluster(scripted(after(10), after(100, RequestCondition.CAPACITY_REVOKED)))
-    made.submit(workload("w", pod_set(count=1, required=RACK)), run_seconds=600)
+    made.submit(workload("w", pod_set(count=1, required=RACK)), JobPlan(run_seconds=600))
     made.advance(made.start + 50 * SECOND)
     assert made.object("Node", "w-dws-1-0") is not None
     made.advance(made.start + 101 * SECOND)
@@ -114,7 +114,7 @@ def test_nodes_go_with_a_workload_that_is_deleted() -> None:
 def test_a_delayed_workload_without_a_place_keeps_its_quota_and_tries_again() -> None:
     # Nobody brings nodes; somebody adds one later.
     made = cluster(ScriptedCapacity({CLASS: [after(10)]}))
-    made.submit(workload("w", pod_set(count=1, required=RACK)), run_seconds=60)
+    made.submit(workload("w", pod_set(count=1, required=RACK)), JobPlan(run_seconds=60))
     made.advance(made.start + 100 * SECOND)
     assert [kind for _, kind in reported(made)] == [StepKind.CREATED]
     assert pods_of(made)["delayedTopologyRequest"] == "Pending"
@@ -131,7 +131,7 @@ def test_orders_for_a_finite_stock_bring_nodes_one_after_the_other(stock: int) -
     capacity = QueuedCapacity({"": Stock(amounts={"cpu": stock}, delay_seconds=30)})
     made = cluster(CapacityWithNodes(capacity, made_nodes))
     for name in ("a", "b"):
-        made.submit(workload(name, pod_set(count=2, required=RACK)), run_seconds=100)
+        made.submit(workload(name, pod_set(count=2, required=RACK)), JobPlan(run_seconds=100))
     made.advance()
     admitted = [round((it.time - made.start) / SECOND) for it in made.steps if it.kind is StepKind.ADMITTED]
     assert admitted == ([31, 162] if stock == 2 else [31, 32])

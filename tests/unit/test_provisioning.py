@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from kueuecore import Configuration, ManifestError
-from kueuecore.checks import Activity, CheckState, ObjectWrite, ObjectWriteKind, Review, applied_review
+from kueuecore.checks import Activity, CheckState, Review, applied_review
 from kueuecore.errors import ObjectRef
 from kueuecore.objects import RetryStrategy
 from kueuecore.provisioning import ProvisioningController, config_of, delay_seconds, request_name, template_name
 from kueuecore.provisioning.requests import attempt_of
+from kueuecore.writes import Answer, Verb, Write
 
 Json = dict[str, Any]
 NOW = "2026-01-01T00:00:00Z"
@@ -103,7 +104,7 @@ def controller(*objects: Json, **options: Any) -> ProvisioningController:
 def reported(review: Review) -> tuple[Any, ...]:
     """State, message and delay of the one answer, and what is written, in short."""
     (answer,) = review.answers or (None,)
-    writes = [f"{it.kind} {it.object.name}" for it in review.writes if it.object.kind == "ProvisioningRequest"]
+    writes = [f"{it.verb} {it.object.name}" for it in review.writes if it.object.kind == "ProvisioningRequest"]
     return (*((answer.state.value, answer.message, answer.requeue_after_seconds) if answer else ()), *writes)
 
 
@@ -316,7 +317,7 @@ def test_pods_get_what_leads_them_to_their_nodes() -> None:
 def test_a_refused_write_is_told_and_made_again_later() -> None:
     asked = controller()
     writes = asked.review(workload(), ["check"], now=0).writes
-    review = asked.refused(writes[-1], "no such kind", now=0)
+    review = asked.refused(writes[-1], Answer(error="no such kind"), now=0)
     message = 'Error creating ProvisioningRequest "w-check-1": no such kind'
     assert [(it.state, it.message) for it in review.answers] == [(CheckState.PENDING, message)]
     assert [(it.type, it.reason, it.message) for it in review.events] == [("Warning", "FailedCreate", message)]
@@ -331,7 +332,7 @@ def test_a_refused_write_is_told_and_made_again_later() -> None:
 def test_what_is_there_already_is_no_error() -> None:
     asked = controller()
     write = asked.review(workload(), ["check"], now=0).writes[-1]
-    assert not asked.refused(write, "already exists", is_there=True, now=0)
+    assert not asked.refused(write, Answer(error="already exists", code=409), now=0)
 
 
 def test_a_template_that_contradicts_its_flavor_is_told() -> None:
@@ -403,10 +404,10 @@ def test_a_config_of_the_older_version_is_read() -> None:
 
 def test_a_deletion_takes_the_templates_along() -> None:
     asked = controller(request(1))
-    writes: tuple[ObjectWrite, ...] = asked.review(workload(conditions=EVICTED), ["check"], now=0).writes
-    assert [(it.kind, it.object.kind, it.object.name) for it in writes] == [
-        (ObjectWriteKind.DELETE, "ProvisioningRequest", "w-check-1"),
-        (ObjectWriteKind.DELETE, "PodTemplate", "ppt-w-check-1-main"),
+    writes: tuple[Write, ...] = asked.review(workload(conditions=EVICTED), ["check"], now=0).writes
+    assert [(it.verb, it.object.kind, it.object.name) for it in writes] == [
+        (Verb.DELETE, "ProvisioningRequest", "w-check-1"),
+        (Verb.DELETE, "PodTemplate", "ppt-w-check-1-main"),
     ]
 
 
@@ -436,7 +437,7 @@ def test_a_pod_template_that_was_there_before_asks_for_what_has_quota() -> None:
         asked = controller(stored, enforces_templates=enforces)
         writes = asked.review(workload(), ["check"], now=0).writes
         assert [it.object.name for it in writes if it.object.kind == "ProvisioningRequest"] == ["w-check-1"]
-        return [(str(it.kind), it.object.name) for it in writes if it.object.kind == "PodTemplate"]
+        return [(str(it.verb), it.object.name) for it in writes if it.object.kind == "PodTemplate"]
 
     (wanted, _) = controller().review(workload(), ["check"], now=0).writes
     same: Any = {**wanted.manifest, "metadata": {"namespace": "ns", "name": "ppt-w-check-1-main", "labels": {"a": "b"}}}
@@ -457,7 +458,7 @@ def test_a_deleted_pod_template_is_created_for_the_next_request() -> None:
     asked.review(workload(conditions=EVICTED), ["check"], now=0)
     asked.forget(made.object, now=0)
     again = asked.review(workload(), ["check"], now=0).writes
-    assert [(str(it.kind), it.object.kind) for it in again] == [
+    assert [(str(it.verb), it.object.kind) for it in again] == [
         ("create", "PodTemplate"),
         ("create", "ProvisioningRequest"),
     ]

@@ -13,7 +13,7 @@ import pytest
 
 from kueuecore import Configuration, KueuecoreError, ManifestError, simulate
 from kueuecore.manifests import JsonObject
-from kueuecore.simulation import Happening, Operation, RunEnding, Step, StepKind
+from kueuecore.simulation import Happening, JobPlan, Operation, RunEnding, Step, StepKind
 from kueuecore.simulation.copies import Copies, joined_names
 from kueuecore.submissions import Submissions
 from kueuecore.times import nanoseconds
@@ -61,7 +61,9 @@ def reported(steps: tuple[Step, ...], start: int) -> list[tuple[float, str, str]
 
 
 def test_a_run_stops_at_a_time() -> None:
-    events = [Happening(at=at, op=Operation.CREATE, object=workload(f"w{at}"), run_seconds=60) for at in (0, 5)]
+    events = [
+        Happening(at=at, op=Operation.CREATE, object=workload(f"w{at}"), plan=JobPlan(run_seconds=60)) for at in (0, 5)
+    ]
     whole = simulate(QUEUES, events, now=NOW)
     cut = simulate(QUEUES, events, now=NOW, until="2026-01-01T00:01:00Z")
     steps = reported(whole.steps, whole.start)
@@ -76,7 +78,7 @@ def test_happenings_and_dicts_are_equivalent() -> None:
         {"at": 4, "op": "delete", "key": "ns/b"},
     ]
     typed = [
-        Happening(at=1, op=Operation.CREATE, object=workload("a"), run_seconds=0.5),
+        Happening(at=1, op=Operation.CREATE, object=workload("a"), plan=JobPlan(run_seconds=0.5)),
         Happening(at=2, op=Operation.CREATE, object=workload("b")),
         Happening(at=3, op=Operation.FINISH, key="ns/b"),
         Happening(at=4, op=Operation.DELETE, key="ns/b"),
@@ -141,7 +143,7 @@ def test_odd_events_are_refused(event: Mapping[str, object]) -> None:
 
 def test_ctrl_c_ends_a_run_that_never_ends() -> None:
     # Its pods are never ready: it is evicted and admitted again until the end of time.
-    events = [Happening(at=0, op=Operation.CREATE, object=workload("a"), ready_seconds=[None])]
+    events = [Happening(at=0, op=Operation.CREATE, object=workload("a"), plan=JobPlan(ready_seconds=[None]))]
     again = {"backoffBaseSeconds": 1, "backoffMaxSeconds": 1}
     configuration = Configuration.trusted({"waitForPodsReady": {"timeout": "1s", "requeuingStrategy": again}})
     # Whoever runs the tests in the background may have it ignored.
@@ -176,7 +178,7 @@ def test_columns_and_events_give_the_same_run() -> None:
             "uid": name,
             "creationTimestamp": f"2026-01-01T00:00:0{second}Z",
         }
-        events.append(Happening(at=second, op=Operation.CREATE, object=created, run_seconds=runs))
+        events.append(Happening(at=second, op=Operation.CREATE, object=created, plan=JobPlan(run_seconds=runs)))
     by_columns = simulate(QUEUES, submissions=[jobs], now=NOW)
     by_events = simulate(QUEUES, events, now=NOW)
     assert by_columns.steps == by_events.steps
@@ -238,7 +240,7 @@ def test_copies_and_events_give_the_same_run() -> None:
     copies = contended(60)
     rows = range(len(copies))
     events = [
-        Happening(at=copies.at[row], op=Operation.CREATE, object=it, run_seconds=copies.run_seconds[row])
+        Happening(at=copies.at[row], op=Operation.CREATE, object=it, plan=JobPlan(run_seconds=copies.run_seconds[row]))
         for row, it in ((row, copies.manifest(row, start=nanoseconds(NOW)).object) for row in rows)
     ]
     by_copies, by_events = simulate(QUEUES, copies=copies, now=NOW), simulate(QUEUES, events, now=NOW)

@@ -11,7 +11,7 @@ from kueuecore import Run, simulate
 from kueuecore.checks import Activity, CheckAnswer, CheckController, CheckState, Review
 from kueuecore.manifests import JsonObject
 from kueuecore.provisioning import CapacityOutcome, RequestCondition, ScriptedCapacity, VirtualProvisioning
-from kueuecore.simulation import Happening, Operation, RunEnding
+from kueuecore.simulation import Happening, JobPlan, Operation, RunEnding
 from kueuecore.submissions import Submissions
 
 NOW = "2026-01-01T00:00:00Z"
@@ -63,7 +63,7 @@ def job(
         "metadata": {"namespace": "ns", "name": name},
         "spec": {"queueName": "lq", "podSets": [{"name": "main", "count": 1, "template": {"spec": spec}}]},
     }
-    return Happening(at=at, op=Operation.CREATE, object=workload, run_seconds=seconds)
+    return Happening(at=at, op=Operation.CREATE, object=workload, plan=JobPlan(run_seconds=seconds))
 
 
 class Decides(CheckController):

@@ -8,7 +8,7 @@ import pytest
 
 from kueuecore import ManifestError
 from kueuecore.errors import UnknownObjectError
-from kueuecore.simulation import Happening, Operation, RunEnding, VirtualCluster
+from kueuecore.simulation import Happening, JobPlan, Operation, RunEnding, VirtualCluster
 from kueuecore.times import nanoseconds
 from tests.unit.test_simulation import NOW, QUEUES, workload
 
@@ -26,7 +26,7 @@ def reported(steps: Any) -> list[tuple[float, str, str]]:
 
 def test_time_advances_only_as_far_as_asked() -> None:
     here = cluster()
-    assert here.submit(workload("a"), run_seconds=60) == ("ns/a",)
+    assert here.submit(workload("a"), JobPlan(run_seconds=60)) == ("ns/a",)
     assert here.next_event_time == START
     assert reported(here.advance(START + 59 * SECOND)) == [(0, "Admitted", "ns/a")]
     assert (here.now, here.is_running("a", namespace="ns")) == (START + 59 * SECOND, True)
@@ -67,7 +67,7 @@ def test_the_job_of_an_evicted_workload_takes_its_time_to_stop() -> None:
 
 def test_several_clusters_can_share_one_timeline() -> None:
     here, there = cluster(), cluster()
-    here.submit(workload("a"), run_seconds=10)
+    here.submit(workload("a"), JobPlan(run_seconds=10))
     log = []
     while True:
         times = [(time, n) for n, it in enumerate((here, there)) if (time := it.next_event_time) is not None]
@@ -79,7 +79,7 @@ def test_several_clusters_can_share_one_timeline() -> None:
         for step in (here, there)[n].steps[first:]:
             log.append((n, *reported([step])[0]))
             if n == 0 and step.kind.value == "Finished":
-                there.submit(workload("b"), run_seconds=5, now=step.time)
+                there.submit(workload("b"), JobPlan(run_seconds=5), now=step.time)
     assert log == [
         (0, 0, "Admitted", "ns/a"),
         (0, 10, "Finished", "ns/a"),
@@ -167,4 +167,4 @@ def test_wrong_options_are_refused() -> None:
         cluster().apply("{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: A_B}}")
     wrong: Any = "soon"
     with pytest.raises(TypeError, match="run_seconds must be a number of seconds, not str"):
-        cluster().submit(workload("a"), run_seconds=wrong)
+        cluster().submit(workload("a"), JobPlan(run_seconds=wrong))

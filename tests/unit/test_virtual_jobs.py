@@ -8,6 +8,7 @@ import pytest
 
 from kueuecore import ManifestError, VirtualCluster
 from kueuecore.errors import UnknownObjectError
+from kueuecore.simulation import JobPlan
 from tests.unit.jobs.test_workload_sync import batch
 
 QUEUES = """
@@ -47,7 +48,7 @@ def test_a_job_that_waits_is_changed_in_place() -> None:
     found.advance("2026-01-01T00:00:05Z")
     (name,) = counts(found)
     assert counts(found)[name] == (9, "Pending")
-    found.update(batch(3), run_seconds=60)
+    found.update(batch(3), JobPlan(run_seconds=60))
     found.advance("2026-01-01T00:00:10Z")
     assert counts(found) == {name: (3, "Admitted")}
     assert found.is_running(name, namespace="n")
@@ -57,7 +58,7 @@ def test_a_running_job_that_no_longer_fits_is_queued_anew() -> None:
     found = new_cluster()
     found.submit(batch(2))
     found.advance("2026-01-01T00:00:05Z")
-    found.update(batch(4), run_seconds=60)
+    found.update(batch(4), JobPlan(run_seconds=60))
     found.advance("2026-01-01T00:00:10Z")
     (workload,) = counts(found).values()
     assert workload == (4, "Admitted")
@@ -71,7 +72,7 @@ def test_an_elastic_job_grows_by_a_slice() -> None:
     found.submit(batch(2, elastic_job="true"))
     found.advance("2026-01-01T00:00:05Z")
     (first,) = counts(found)
-    found.update(batch(4, elastic_job="true", generation=2), run_seconds=60)
+    found.update(batch(4, elastic_job="true", generation=2), JobPlan(run_seconds=60))
     found.advance("2026-01-01T00:00:10Z")
     assert sorted(counts(found).values()) == [(2, "Finished"), (4, "Admitted")]
     assert counts(found)[first] == (2, "Finished")

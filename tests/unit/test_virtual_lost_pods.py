@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kueuecore import Configuration, VirtualCluster
-from kueuecore.simulation import NodeLoss
+from kueuecore.simulation import JobPlan, NodeLoss
 from tests.topologies import BLOCK, HOST, NOW, RACK, flavor, namespace, node, pod_set, queue, topology, workload
 
 Json = dict[str, Any]
@@ -39,7 +39,7 @@ def cluster(*names: str, recovery: str = "10s") -> VirtualCluster:
 
 def running(made: VirtualCluster, **job: Any) -> VirtualCluster:
     """The cluster 30 s after its job was submitted, which takes 60 s on nodes a and b."""
-    made.submit(workload("w", pod_set(count=2, required=RACK)), run_seconds=60, **job)
+    made.submit(workload("w", pod_set(count=2, required=RACK)), JobPlan(run_seconds=60, **job))
     made.advance(made.start + 30 * SECOND)
     return made
 
@@ -115,7 +115,9 @@ def test_pods_on_a_tainted_node_stay_ready_until_it_is_not() -> None:
 
 def test_pods_that_were_to_be_ready_on_a_lost_node_are_once_it_is_back() -> None:
     made = cluster("a", "b")
-    made.submit(workload("w", pod_set(count=2, required=RACK)), run_seconds=60, ready_seconds=[10], linger_seconds=100)
+    made.submit(
+        workload("w", pod_set(count=2, required=RACK)), JobPlan(run_seconds=60, ready_seconds=[10], linger_seconds=100)
+    )
     at(made, 5).apply(host("b", ready="False"))
     assert readiness(at(made, 15))[:2] == ("False", "WaitForStart")
     made.apply(host("b"), now=made.start + 20 * SECOND)

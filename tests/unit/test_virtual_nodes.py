@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kueuecore import ManifestError, VirtualCluster, simulate
-from kueuecore.simulation import Happening, NodeLoss, Operation, Step, StepKind
+from kueuecore.simulation import Happening, JobPlan, NodeLoss, Operation, Step, StepKind
 from tests.topologies import BLOCK, HOST, NOW, RACK, flavor, namespace, node, pod_set, queue, topology, workload
 
 Json = dict[str, Any]
@@ -45,7 +45,7 @@ def hosts(made: VirtualCluster, name: str = "w") -> list[str]:
 
 
 def submitted(made: VirtualCluster, **job: Any) -> VirtualCluster:
-    made.submit(workload("w", pod_set(count=2, required=RACK)), **job)
+    made.submit(workload("w", pod_set(count=2, required=RACK)), JobPlan(**job))
     return made
 
 
@@ -105,7 +105,7 @@ def test_events_let_nodes_come_fail_and_go() -> None:
     run = simulate(
         objects,
         [
-            Happening(at=0, op=Operation.CREATE, object=workload("w", pod_set()), run_seconds=100),
+            Happening(at=0, op=Operation.CREATE, object=workload("w", pod_set()), plan=JobPlan(run_seconds=100)),
             Happening(at=10, op=Operation.CREATE, object=host("a")),
             Happening(at=20, op=Operation.CREATE, object=host("b")),
             Happening(at=50, op=Operation.DELETE, kind="Node", key="a"),
@@ -131,7 +131,7 @@ def test_a_virtual_cluster_forgets_nodes_that_events_delete() -> None:
 def test_an_unknown_node_loss_is_refused() -> None:
     made = cluster("a")
     with pytest.raises(ValueError, match="NodeLoss"):
-        made.submit(workload("w", pod_set()), node_loss="Sometimes")  # type: ignore[arg-type]
+        made.submit(workload("w", pod_set()), JobPlan(node_loss="Sometimes"))  # type: ignore[arg-type]
     event = {"at": 0, "op": "create", "object": workload("w", pod_set()), "nodeLoss": "Sometimes"}
     with pytest.raises(ManifestError, match="nodeLoss: Invalid value: must be RunsOn, Waits or StartsOver"):
         made.schedule([event])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
 
 from kueuecore.times import format_time
 
@@ -67,19 +65,6 @@ class Ahead:
     priority: int | None = None
     since: int | None = None
     usages: tuple[LocalQueueUsage, ...] = ()
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any], place: str) -> Self:
-        """Read what the engine found."""
-        return cls(
-            namespace=row["namespace"],
-            name=row["name"],
-            place=place,
-            why=Precedence(row["why"]),
-            priority=row["priority"],
-            since=row["since"],
-            usages=tuple(LocalQueueUsage(**it) for it in row["usages"]),
-        )
 
     @property
     def key(self) -> str:

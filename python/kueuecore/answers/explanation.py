@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from kueuecore._json import text_at
+from kueuecore._rows import read_row
 from kueuecore.answers.ahead import Ahead
 from kueuecore.answers.shares import ShareComparison, ShareTie
 from kueuecore.coverage import coverage_hint, covered_resources
@@ -295,6 +296,16 @@ class Explanation:
         return ours == status or (ours.startswith(_ABOUT_REQUESTS) and status.startswith(_ABOUT_REQUESTS))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tried:
+    """What the engine recorded while it decided; the workloads ahead come without their places."""
+
+    pod_sets: tuple[PodSetTrials, ...]
+    searches: tuple[Search, ...]
+    replaces: ReplacedSlice | None
+    ahead: tuple[Mapping[str, Any], ...]
+
+
 def explain(engine: Engine, name: str, *, namespace: str, now: TimeLike | None = None) -> Explanation:
     """Explain why a workload waits, or where it would go. Changes nothing, and costs no more than the decision itself.
 
@@ -321,7 +332,8 @@ def explain(engine: Engine, name: str, *, namespace: str, now: TimeLike | None =
     """
     at = engine.now if now is None else nanoseconds(now)
     workload = engine.workload(name, namespace=namespace)
-    row, tried = engine._core.explain(namespace, name, at)
+    row, recorded = engine._core.explain(namespace, name, at)
+    tried = read_row(_Tried, recorded)
     ahead: tuple[Ahead, ...] = ()
     queue, is_strict = None, False
     if workload.cluster_queue in engine.cluster_queues():
@@ -329,102 +341,23 @@ def explain(engine: Engine, name: str, *, namespace: str, now: TimeLike | None =
         is_strict = text_at(engine.object("ClusterQueue", queue.name), "spec", "queueingStrategy") == "StrictFIFO"
     if workload.place is not None and queue is not None:
         first = takewhile(lambda it: it.key != workload.key, engine.pending(queue.name))
-        why = {(it["namespace"], it["name"]): it for it in tried["ahead"]}
+        why = {(it["namespace"], it["name"]): it for it in tried.ahead}
         known = ((why.get((it.namespace, it.name)), it.place) for it in first)
-        ahead = tuple(Ahead.of(row, place) for row, place in known if row is not None)
+        ahead = tuple(read_row(Ahead, {**row, "place": place}) for row, place in known if row is not None)
     return Explanation(
         workload=workload,
         now=WhatIf.of(row),
         queue=queue,
         ahead=ahead,
-        pod_sets=tuple(map(_pod_set, tried["podSets"])),
-        searches=tuple(map(_search, tried["searches"])),
-        replaces=_replaced(tried["replaces"]) if tried["replaces"] else None,
+        pod_sets=tried.pod_sets,
+        searches=tried.searches,
+        replaces=tried.replaces,
         is_strict=is_strict,
-        uncovered=_uncovered(engine, workload, tried["podSets"]),
+        uncovered=_uncovered(engine, workload, tried.pod_sets),
     )
 
 
-def _uncovered(engine: Engine, workload: WorkloadState, pod_sets: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    names = sorted({name for it in pod_sets for name in it["unavailable"]})
+def _uncovered(engine: Engine, workload: WorkloadState, pod_sets: Sequence[PodSetTrials]) -> dict[str, str]:
+    names = sorted({name for it in pod_sets for name in it.unavailable})
     covered = covered_resources(engine) if names else {}
     return {name: coverage_hint(name, workload.cluster_queue or "", covered) for name in names}
-
-
-def _replaced(row: Mapping[str, Any]) -> ReplacedSlice:
-    return ReplacedSlice(namespace=row["namespace"], name=row["name"], uses=_uses(row["uses"]))
-
-
-def _uses(rows: Sequence[Mapping[str, str]]) -> dict[tuple[str, str], str]:
-    return {(it["flavor"], it["resource"]): it["amount"] for it in rows}
-
-
-def _pod_set(row: Mapping[str, Any]) -> PodSetTrials:
-    return PodSetTrials(
-        index=row["index"],
-        trials=tuple(map(_trial, row["trials"])),
-        not_tried=tuple(row["notTried"]),
-        unavailable=tuple(row["unavailable"]),
-        reasons=tuple(row["reasons"]),
-    )
-
-
-def _trial(row: Mapping[str, Any]) -> FlavorTrial:
-    return FlavorTrial(
-        flavor=row["flavor"],
-        mode=row["mode"],
-        is_chosen=row["isChosen"],
-        borrowing_level=row["borrowingLevel"],
-        preemption=row["preemption"],
-        reasons=tuple(row["reasons"]),
-        asked=tuple(map(_asked, row["asked"])),
-    )
-
-
-def _asked(row: Mapping[str, Any]) -> Asked:
-    return Asked(
-        resource=row["resource"],
-        amount=row["amount"],
-        potential=row["potential"],
-        verdict=row["verdict"],
-        levels=tuple(map(_level, row["levels"])),
-        kept=tuple(KeptQuota(**it) for it in row["kept"]),
-    )
-
-
-def _level(row: Mapping[str, Any]) -> Level:
-    return Level(
-        kind=row["kind"],
-        name=row["name"],
-        nominal=row["nominal"],
-        borrowing_limit=row["borrowingLimit"],
-        lending_limit=row["lendingLimit"],
-        subtree_quota=row["subtreeQuota"],
-        usage=row["usage"],
-        needed=row["needed"],
-        available=row["available"],
-        missing=row["missing"],
-        binds=row["binds"],
-    )
-
-
-def _search(row: Mapping[str, Any]) -> Search:
-    return Search(
-        contested=tuple((it["flavor"], it["resource"]) for it in row["contested"]),
-        is_found=row["isFound"],
-        holders=tuple(map(_holder, row["holders"])),
-        asks_for_place=row["asksForPlace"],
-    )
-
-
-def _holder(row: Mapping[str, Any]) -> Holder:
-    return Holder(
-        namespace=row["namespace"],
-        name=row["name"],
-        cluster_queue=row["clusterQueue"],
-        priority=row["priority"],
-        uses=_uses(row["uses"]),
-        fate=Fate(row["fate"]),
-        comparisons=tuple(map(ShareComparison.of, row["comparisons"])),
-        ties=tuple(map(ShareTie.of, row["ties"])),
-    )

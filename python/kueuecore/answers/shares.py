@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Self
 
 __all__ = ["Contender", "ShareComparison", "ShareTie", "TreeNode", "why_by_share"]
 
@@ -52,18 +50,6 @@ class Contender:
     unweighted_now: float
     unweighted_then: float
 
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
-        """Read what the engine recorded."""
-        now, then = (_share(row[it]["weighted"]) for it in ("now", "then"))
-        return cls(
-            node=TreeNode(**row["node"]),
-            now=now,
-            then=then,
-            unweighted_now=row["now"]["unweighted"],
-            unweighted_then=row["then"]["unweighted"],
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareComparison:
@@ -83,12 +69,6 @@ class ShareComparison:
     theirs: Contender
     order: int
     passes: bool
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
-        """Read what the engine recorded."""
-        ours, theirs = Contender.of(row["ours"]), Contender.of(row["theirs"])
-        return cls(strategy=row["strategy"], ours=ours, theirs=theirs, order=row["order"], passes=row["passes"])
 
     def __str__(self) -> str:
         is_final = self.strategy == "LessThanOrEqualToFinalShare"
@@ -113,11 +93,6 @@ class ShareTie:
     node: TreeNode
     equals: tuple[TreeNode, ...]
 
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
-        """Read what the engine recorded."""
-        return cls(node=TreeNode(**row["node"]), equals=tuple(TreeNode(**it) for it in row["equals"]))
-
     def __str__(self) -> str:
         others = " and ".join(map(str, self.equals))
         return f"the shares of {others} and {self.node} are equal: Kueue takes one at random, here the last by name"
@@ -140,10 +115,6 @@ def why_by_share(comparisons: tuple[ShareComparison, ...], ties: tuple[ShareTie,
         parts.append("; ".join(map(str, comparisons)))
     sentence = ": ".join(parts)
     return "; ".join(filter(None, [sentence, *map(str, ties)]))
-
-
-def _share(weighted: float | None) -> float:
-    return inf if weighted is None else weighted
 
 
 def _texts(*shares: float) -> list[str]:

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 
 from kueuecore._text import counted, shown
+from kueuecore.cli.commands import parsed
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.parsing import parsed
 from kueuecore.cli.streams import OutputError, to_stderr
 
 __all__ = ["ExitCode", "main"]

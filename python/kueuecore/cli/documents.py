@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from kueuecore._json import JsonObject, JsonValue, int_at, object_at, text_at
+from kueuecore._rows import row_of
 from kueuecore._yaml_scalars import plain_value
 from kueuecore.cli.outcome import Row, RunOutcome, namespaces_of
 from kueuecore.engine import Engine
@@ -67,18 +68,7 @@ def json_document(outcome: RunOutcome) -> str:
         "nextWake": None if (wake := outcome.engine.next_wake()) is None else format_time(wake),
         "counts": dict(outcome.counts),
         "workloads": [_workload(row) for row in outcome.workloads],
-        "preemptions": [
-            {
-                "namespace": it.namespace,
-                "name": it.name,
-                "clusterQueue": it.cluster_queue,
-                "preemptor": it.preemptor,
-                "reason": it.reason,
-                "message": it.message,
-                "why": outcome.why(it),
-            }
-            for it in outcome.preemptions
-        ],
+        "preemptions": [{**row_of(preemption), "why": outcome.why(preemption)} for preemption in outcome.preemptions],
         "admissionChecks": [
             {
                 "name": check.name,
@@ -101,24 +91,7 @@ def json_document(outcome: RunOutcome) -> str:
             }
             for queue in outcome.cluster_queues
         ],
-        "quota": [
-            {
-                "kind": row.kind,
-                "name": row.name,
-                "parent": row.parent,
-                "flavor": row.flavor,
-                "resource": row.resource,
-                "nominal": row.nominal,
-                "borrowingLimit": row.borrowing_limit,
-                "lendingLimit": row.lending_limit,
-                "subtreeQuota": row.subtree_quota,
-                "usage": row.usage,
-                "available": row.available,
-                "potentialAvailable": row.potential_available,
-                "borrowed": row.borrowed,
-            }
-            for row in outcome.quota
-        ],
+        "quota": [row_of(row) for row in outcome.quota],
         "capacity": [
             {
                 "flavor": row.flavor,
@@ -134,16 +107,7 @@ def json_document(outcome: RunOutcome) -> str:
             }
             for row in outcome.capacity
         ],
-        "events": [
-            {
-                "type": event.type,
-                "reason": event.reason,
-                "namespace": event.namespace,
-                "name": event.name,
-                "message": event.message,
-            }
-            for event in outcome.settled.events
-        ],
+        "events": [row_of(event) for event in outcome.settled.events],
     }
     return json.dumps(document, indent=2) + "\n"
 

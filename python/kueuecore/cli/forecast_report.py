@@ -14,11 +14,10 @@ from kueuecore.cli.table import Style, table
 from kueuecore.releases import Release
 from kueuecore.studies.forecast import Eta, Forecast
 from kueuecore.studies.present_workloads import Status
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
 __all__ = ["forecast_document", "forecast_report", "interim_lines"]
 
-_SECOND_NS = 1_000_000_000
 _MOST_INTERIM = 3
 _SOURCES = {
     "Priority": "this priority",
@@ -121,12 +120,12 @@ def _after(after: float, found: Eta) -> str:
 
 def _at(after: float, found: Eta) -> str:
     # Rounded as the span, or the two columns would differ by a second.
-    return "-" if isinf(after) else _time(found.now // _SECOND_NS * _SECOND_NS + round(after) * _SECOND_NS)
+    return "-" if isinf(after) else _time(found.now // SECOND_NS * SECOND_NS + round(after) * SECOND_NS)
 
 
 def _time(time: int) -> str:
     """A time to the second: nanoseconds would suggest a precision that a forecast does not have."""
-    return format_time(time // _SECOND_NS * _SECOND_NS)
+    return format_time(time // SECOND_NS * SECOND_NS)
 
 
 def _long(span: float) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from kueuecore._spans import span
+from kueuecore.times import SECOND_NS
 
 __all__ = ["change", "seconds", "span"]
-
-_SECOND_NS = 1_000_000_000
 
 
 def seconds(given: float | None) -> str:
     """Format a span given in seconds; `-` for none."""
-    return "-" if given is None else span(round(given * _SECOND_NS))
+    return "-" if given is None else span(round(given * SECOND_NS))
 
 
 def change(given: float | None) -> str:

@@ -9,7 +9,7 @@ import math
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
 from kueuecore._text import counted, shown
-from kueuecore.cli.comparing import comparison_document, measures_table
+from kueuecore.cli.commands.compare import comparison_document, measures_table
 from kueuecore.cli.documents import document_head, release_document, yaml_document
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.progress import ctrl_c_raises, upgrade_progress

@@ -6,11 +6,10 @@ from kueuecore._conditions import condition, is_true, with_condition
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
 from kueuecore.concurrent_admission.variant_objects import VARIANT_GATE, is_parent
 from kueuecore.configuration import Configuration
-from kueuecore.times import format_time, nanoseconds
+from kueuecore.times import SECOND_NS, format_time, nanoseconds
 
 __all__ = ["admitted_like", "evicted", "finished", "is_admitted_by_variant", "opened", "ready_like", "released"]
 
-_SECOND_NS = 1_000_000_000
 _BY_VARIANT = "The variant"
 # An eviction for one of these reasons requeues the workload at once.
 _REQUEUED = ("Preempted", "NodeFailures")
@@ -50,7 +49,7 @@ def released(variant: JsonObject, now: int, configuration: Configuration) -> Jso
     if is_admitted:
         past = int_at(status, "accumulatedPastExecutionTimeSeconds")
         since = nanoseconds(text_at(was_admitted, "lastTransitionTime"))
-        status["accumulatedPastExecutionTimeSeconds"] = past + (now - since) // _SECOND_NS
+        status["accumulatedPastExecutionTimeSeconds"] = past + (now - since) // SECOND_NS
     if is_admitted or is_observed:
         lacks_checks = not is_observed and any(
             text_at(check, "state") != "Ready" for check in list_at(status, "admissionChecks")
@@ -103,7 +102,7 @@ def opened(variant: JsonObject, now: int) -> JsonObject:
     """Open the preemption gate of a variant, if its spec has one."""
     if all(text_at(gate, "name") != VARIANT_GATE for gate in list_at(variant, "spec", "preemptionGates")):
         return variant
-    status, time = object_at(variant, "status"), format_time(now // _SECOND_NS * _SECOND_NS)
+    status, time = object_at(variant, "status"), format_time(now // SECOND_NS * SECOND_NS)
     gate: JsonObject = {"name": VARIANT_GATE, "position": "Open", "lastTransitionTime": time}
     gates: list[JsonValue] = [it for it in list_at(status, "preemptionGates") if text_at(it, "name") != VARIANT_GATE]
     return _with(variant, {**status, "preemptionGates": [*gates, gate]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
+from kueuecore._kinds import KUEUE
 from kueuecore.checks import WorkloadKey
 from kueuecore.jobs.workload_names import owner_reference, variant_name
 
@@ -24,7 +25,6 @@ PARENT_LABEL = "kueue.x-k8s.io/concurrent-admission-parent"
 VARIANT_GATE = "kueue.x-k8s.io/concurrent-admission"
 """The name of the preemption gate of variants."""
 _ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
-_KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
 def is_parent(workload: JsonObject) -> bool:
@@ -35,7 +35,7 @@ def is_parent(workload: JsonObject) -> bool:
 def parent_of(workload: JsonObject) -> WorkloadKey | None:
     """Return namespace and name of the parent of a variant; `None` for any other Workload."""
     for owner in list_at(workload, "metadata", "ownerReferences"):
-        if (text_at(owner, "kind"), text_at(owner, "apiVersion")) == ("Workload", _KUEUE):
+        if (text_at(owner, "kind"), text_at(owner, "apiVersion")) == ("Workload", KUEUE):
             name = text_at(owner, "name")
             return (text_at(workload, "metadata", "namespace"), name) if name else None
     return None
@@ -97,14 +97,14 @@ def new_variant(parent: JsonObject, flavor: str, *, short_name: bool) -> JsonObj
         "namespace": namespace,
         **({"labels": labels} if labels else {}),
         "annotations": annotations,
-        "ownerReferences": [{**owner_reference(parent, controller=True), "apiVersion": _KUEUE, "kind": "Workload"}],
+        "ownerReferences": [{**owner_reference(parent, controller=True), "apiVersion": KUEUE, "kind": "Workload"}],
     }
     spec = object_at(parent, "spec")
     gates: list[JsonValue] = list_at(spec, "preemptionGates")
     if all(text_at(gate, "name") != VARIANT_GATE for gate in gates):
         gates = [*gates, {"name": VARIANT_GATE}]
     return {
-        "apiVersion": _KUEUE,
+        "apiVersion": KUEUE,
         "kind": "Workload",
         "metadata": metadata,
         "spec": {**spec, "preemptionGates": gates},

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kueuecore.controller.node_events import is_heartbeat
     from kueuecore.controller.validation import WatchError
     from kueuecore.controller.watched_kinds import WATCHED
-    from kueuecore.controller.writes import Turn, WorkloadWrite
+    from kueuecore.controller.writes import Turn
 
 __all__ = [
     "WATCHED",
@@ -30,7 +30,6 @@ __all__ = [
     "Turn",
     "Verdict",
     "WatchError",
-    "WorkloadWrite",
     "is_heartbeat",
 ]
 
@@ -44,6 +43,6 @@ __getattr__, __dir__ = lazy_names(
         "kueuecore.controller.node_events": "is_heartbeat",
         "kueuecore.controller.validation": "WatchError",
         "kueuecore.controller.watched_kinds": "WATCHED",
-        "kueuecore.controller.writes": "Turn WorkloadWrite",
+        "kueuecore.controller.writes": "Turn",
     },
 )

@@ -7,16 +7,15 @@ from dataclasses import replace
 
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.check_controllers import CheckControllers, with_activity
-from kueuecore.checks import CheckController, ObjectWrite, ObjectWriteKind, Review, WorkloadKey, applied_review
+from kueuecore.checks import CheckController, Review, WorkloadKey, applied_review
 from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef
 from kueuecore.manifests import to_json_lines
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
+from kueuecore.writes import Answer, Verb, Write
 
 __all__ = ["CheckReviews"]
-
-_SECOND_NS = 1_000_000_000
 
 
 class CheckReviews:
@@ -35,7 +34,7 @@ class CheckReviews:
         self._open: dict[WorkloadKey, None] = {}
         # What to report about refused writes.
         self._held: dict[WorkloadKey, Review] = {}
-        self._writes: list[ObjectWrite] = []
+        self._writes: list[Write] = []
 
     @property
     def kinds(self) -> Mapping[str, tuple[str, str]]:
@@ -79,11 +78,11 @@ class CheckReviews:
         self._controllers.wake(now)
         for name, check in self._checks.items():
             activity = self._controllers.activity(check, now=now)
-            time = format_time(now // _SECOND_NS * _SECOND_NS)
+            time = format_time(now // SECOND_NS * SECOND_NS)
             changed = None if activity is None else with_activity(check, activity, now=time)
             if changed is not None and self._written.get(name) is not check:
                 self._written[name] = check
-                self._writes.append(ObjectWrite(ObjectWriteKind.PATCH_STATUS, changed, ("", ""), name))
+                self._writes.append(Write(Verb.UPDATE, changed, "status", check=name))
 
     def review(self, workload: JsonObject, *, now: int) -> Review:
         """Return the review of a workload; its writes are kept."""
@@ -103,22 +102,22 @@ class CheckReviews:
                 continue
             review = self.review(record.data, now=at)
             status = object_at(record.data, "status")
-            after = applied_review(status, review, now=format_time(at // _SECOND_NS * _SECOND_NS))
+            after = applied_review(status, review, now=format_time(at // SECOND_NS * SECOND_NS))
             if after is not status:
                 engine.apply(to_json_lines([{**record.data, "status": after}]), now=at, trusted=True)
             workloads.hold(review.events)
 
-    def refused(self, write: ObjectWrite, error: str, *, is_there: bool, now: int) -> None:
+    def refused(self, write: Write, answer: Answer, *, now: int) -> None:
         """Take in that a write of an object was refused."""
-        if write.kind is ObjectWriteKind.PATCH_STATUS:
+        if write.verb is Verb.UPDATE:
             self._written.pop(write.object.name, None)
             return
-        review = self._controllers.refused(write, error, is_there=is_there, now=now)
+        review = self._controllers.refused(write, answer, now=now)
         if review:
             self._held[write.workload] = review
         self._open[write.workload] = None
 
-    def take_writes(self) -> tuple[ObjectWrite, ...]:
+    def take_writes(self) -> tuple[Write, ...]:
         """Take the objects to write."""
         writes, self._writes = tuple(self._writes), []
         return writes

@@ -30,16 +30,16 @@ from kueuecore.jobs.deployment import DEPLOYMENT
 from kueuecore.jobs.leader_worker_set import LEADER_WORKER_SET
 from kueuecore.jobs.pod import POD
 from kueuecore.jobs.pod_group import POD_GROUP
-from kueuecore.jobs.requests import Request, requests_of
+from kueuecore.jobs.requests import requests_of
 from kueuecore.jobs.stateful_set import STATEFUL_SET
 from kueuecore.jobs.train_job import RUNTIMES
-from kueuecore.times import TimeLike, backoff_ns, nanoseconds
+from kueuecore.times import SECOND_NS, TimeLike, backoff_ns, nanoseconds
+from kueuecore.writes import Answer, Write
 
 __all__ = ["JobController", "JobWork"]
 
-_SECOND_NS = 1_000_000_000
 # As in Kueue's work queues: each failure doubles the pause.
-_LONGEST_PAUSE_NS = 300 * _SECOND_NS
+_LONGEST_PAUSE_NS = 300 * SECOND_NS
 _AROUND: Mapping[str, tuple[str, str]] = {"PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses")}
 # Frameworks whose objects are watched because another framework needs them.
 _BROUGHT: Mapping[str, tuple[str, ...]] = {
@@ -63,7 +63,7 @@ class JobWork:
     """
 
     job: JobKey
-    requests: tuple[Request, ...]
+    requests: tuple[Write, ...]
     events: tuple[JobEvent, ...]
     waits_for: str
 
@@ -72,7 +72,7 @@ class JobController:
     """Runs the job controllers of all kinds, without I/O and without a clock.
 
     Pass it the watch events of all `kinds` (`observe`, `resync`). Then carry out what `take_due` returns: send the
-    requests of each `JobWork`, pass the answers to `take_answer`, and report the outcome (`done`, `failed`). What jobs
+    requests of each `JobWork`, pass the answers to `take_answer`, and report the outcome (`done`). What jobs
     have done is reported to the loop. Not safe to use from several threads at a time.
 
     Args:
@@ -94,7 +94,7 @@ class JobController:
         >>> jobs.observe({"type": "ADDED", "object": job}, now=0)
         True
         >>> (work,) = jobs.take_due(0)
-        >>> [(request.verb.value, request.object.kind) for request in work.requests]
+        >>> [(request.verb.value, request.kind) for request in work.requests]
         [('create', 'Workload')]
     """
 
@@ -329,41 +329,45 @@ class JobController:
         requests = requests_of(found.writes, lambda ref: self._store.get((ref.kind, ref.namespace, ref.name)))
         self._open[key] = found
         if not requests:
-            self.done(key)
+            self._close(key)
         # Report only once what it waits for.
         if not requests and not found.events and waits_for == before:
             return None
         return JobWork(key, requests, found.events, waits_for if waits_for != before else "")
 
-    def done(self, job: JobKey) -> None:
-        """Report that all requests of a `JobWork` were accepted; without open requests of the job nothing happens.
+    def done(self, job: JobKey, answer: Answer, *, now: TimeLike) -> None:
+        """Report how the requests of a `JobWork` went; without open requests of the job nothing happens.
+
+        After a refusal, or without an answer, the job is retried after a growing pause. A watch event about the job
+        makes it due at once.
+
+        Args:
+            job: The job.
+            answer: The answer to the last request that was sent: the last of all, or the first that was refused.
+            now: The time.
 
         Raises:
-            TypeError: `job` is not the key of a `JobWork`.
+            TypeError, ValueError: An argument is of the wrong type, or `now` is not a time.
         """
+        at = nanoseconds(now)
         instance("job", job, JobKey)
+        if instance("answer", answer, Answer).is_accepted:
+            self._close(job)
+            return
+        self._counts.drop(job)
+        if self._open.pop(job, None) is None:
+            return
+        self._failures[job] = n_failed = self._failures.get(job, 0) + 1
+        pause_ns = backoff_ns(n_failed, first_ns=SECOND_NS, longest_ns=_LONGEST_PAUSE_NS)
+        self._due.setdefault(job, at + pause_ns)
+
+    def _close(self, job: JobKey) -> None:
+        """Take in that all requests of a job were accepted."""
         found = self._open.pop(job, None)
         self._failures.pop(job, None)
         self._counts.count(job)
         for (namespace, name), report in found.reports.items() if found is not None else ():
             self._loop.report(name, namespace=namespace, report=report)
-
-    def failed(self, job: JobKey, *, now: TimeLike) -> None:
-        """Report that a request of a `JobWork` was refused or got no answer: the job is retried after a growing pause.
-
-        A watch event about the job makes it due at once. Without open requests of the job nothing happens.
-
-        Raises:
-            TypeError, ValueError: `job` is not the key of a `JobWork`, or `now` is not a time.
-        """
-        at = nanoseconds(now)
-        instance("job", job, JobKey)
-        self._counts.drop(job)
-        if self._open.pop(job, None) is None:
-            return
-        self._failures[job] = n_failed = self._failures.get(job, 0) + 1
-        pause_ns = backoff_ns(n_failed, first_ns=_SECOND_NS, longest_ns=_LONGEST_PAUSE_NS)
-        self._due.setdefault(job, at + pause_ns)
 
     def next_wake(self, now: TimeLike) -> int | None:
         """Return when to call `take_due` if nothing is observed before, in nanoseconds since 1970; `None`: never."""

@@ -10,8 +10,8 @@ from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.versions import Key, key_of
 from kueuecore.jobs import Reconciliation
 from kueuecore.jobs.context import ELASTIC_JOB
-from kueuecore.jobs.integration import WriteKind
 from kueuecore.jobs.pod_group import POD_GROUP
+from kueuecore.writes import Verb
 
 __all__ = ["JobCounts"]
 
@@ -42,9 +42,9 @@ class JobCounts:
         made, freed = [], []
         for write in found.writes:
             kind = text_at(write.manifest, "kind")
-            if kind == "Workload" and write.kind is WriteKind.CREATE:
+            if kind == "Workload" and write.verb is Verb.CREATE:
                 made.append((key_of(write.manifest), _object_of(job)))
-            elif kind == "Pod" and write.kind is WriteKind.UPDATE and found.workload is not None:
+            elif (kind, write.verb, write.subresource) == ("Pod", Verb.UPDATE, "") and found.workload is not None:
                 left = set(_gates(write.manifest))
                 before = _gates(self._stored(key_of(write.manifest)) or {})
                 freed += [(gate, found.workload, now) for gate in before if gate in _GATES and gate not in left]

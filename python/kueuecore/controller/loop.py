@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from kueuecore import _arguments
 from kueuecore._json import JsonObject, object_at
-from kueuecore.checks import CheckController, ObjectWrite, ObjectWriteKind
+from kueuecore.checks import CheckController
 from kueuecore.configuration import Configuration
 from kueuecore.controller import validation
 from kueuecore.controller.check_reviews import CheckReviews
@@ -30,26 +30,26 @@ from kueuecore.controller.versions import Version, key_of
 from kueuecore.controller.watched_kinds import OF_NODES, WATCHED, is_of_another_group
 from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.controller.write_answers import WriteAnswers
-from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hold
+from kueuecore.controller.writes import Turn, conditions_that_hold
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.jobs.context import JobsConfiguration
 from kueuecore.jobs.job_report import JobReport
 from kueuecore.manifests import object_ref
-from kueuecore.times import END_NS, TimeLike, nanoseconds
+from kueuecore.times import END_NS, SECOND_NS, TimeLike, nanoseconds
+from kueuecore.writes import Answer, Verb, Write
 
 __all__ = ["Controller"]
 
 _LOGGER = logging.getLogger("kueuecore.controller")
-_SECOND_NS = 1_000_000_000
 
 
 class Controller:
     """Decides as Kueue's scheduler and controllers do, and tracks what is written. It has no I/O and no clock.
 
     Pass it what you watch (`observe`, `resync`), call `turn`, send the writes of that turn, and report how each went
-    (`confirm`, `refuse`). Until then nothing more is written to that Workload, and watch events about it are deferred.
+    (`done`). Until then nothing more is written to that Workload, and watch events about it are deferred.
     Not safe to use from several threads at a time.
 
     Args:
@@ -100,7 +100,7 @@ class Controller:
         self._idle_cycles = IdleCycles(self.engine)
         self._families = VariantFamilies(self.engine.configuration, self._workloads, self._writes)
         delay = status_delay_seconds
-        delay_ns = None if delay is None else _arguments.number("status_delay_seconds", delay) * _SECOND_NS
+        delay_ns = None if delay is None else _arguments.number("status_delay_seconds", delay) * SECOND_NS
         self._statuses = QueueStatuses(self.engine, delay_ns=delay_ns)
         self._pod_failures = PodFailures(self.engine)
         self._of_nodes = OF_NODES if _arguments.flag("watches_nodes", watches_nodes) else {}
@@ -163,7 +163,7 @@ class Controller:
     def take_answer(self, manifest: JsonObject, *, now: TimeLike) -> bool:
         """Take in an object as the API server answered with it, before a watch shows it.
 
-        Not for the answers to this controller's own writes of Workloads, which go to `confirm` and `refuse`.
+        Not for the answers to this controller's own writes of Workloads, which go to `done`.
 
         Raises:
             ManifestError, TypeError: As `observe`. Nothing has changed.
@@ -279,78 +279,35 @@ class Controller:
 
     # Outcomes of writes.
 
-    def confirm(self, write: WorkloadWrite, answer: JsonObject | None = None, *, now: TimeLike) -> bool:
-        """Report that a write was accepted.
+    def done(self, write: Write, answer: Answer, *, now: TimeLike) -> bool:
+        """Report how a write went: accepted, refused, or with an unknown outcome.
+
+        A refused write of a Workload is decided anew: quota that it would have held is free again, and it is requeued
+        (rules/05 §6.4 step 12). One of a turn's `objects` is retried later, a status for the next version that a watch
+        shows or after a growing pause. Skip the writes after it for the same workload and check.
 
         Args:
             write: The write.
-            answer: The object as the API server answered with it. Without one, the stored object with the patch applied
-                is assumed: right only if you store objects yourself and give no `resourceVersion`.
+            answer: How it went. An accepted write without an object is taken to be stored as it was, with the patch
+                applied: right only if you store objects yourself and give no `resourceVersion`. Read the Workload after
+                a conflict (409), and above all after a timeout, as the write may have been accepted.
             now: The time.
 
         Returns:
-            False if it no longer matters, because the Workload is gone.
+            False if it no longer matters: the Workload is gone, or a watch will show what was written.
 
         Raises:
             ManifestError: The answer is not a valid Workload as Kueue's API server would store it. Nothing has changed.
             TypeError: The answer is not plain data. Nothing has changed.
-            ValueError: The answer is another object, or an older version. Nothing has changed.
+            ValueError: The answer is another object, or, if accepted, an older version. Nothing has changed.
         """
-        return self._answers.confirm(write, answer, nanoseconds(now))
-
-    def refuse(
-        self, write: WorkloadWrite, newest: JsonObject | None = None, *, now: TimeLike, gone: bool = False
-    ) -> bool:
-        """Report that a write was refused, or its outcome is unknown: the Workload is as the API server has it.
-
-        Quota that the Workload would have held is free again, and it is requeued (rules/05 §6.4 step 12).
-
-        Args:
-            write: The write.
-            newest: The current object. Get it after a conflict (409), and above all after a timeout, as the write may
-                have been accepted.
-            now: The time.
-            gone: Whether the object no longer exists (404).
-
-        Returns:
-            False if it no longer matters, because the Workload is gone.
-
-        Raises:
-            ManifestError: `newest` is not a valid Workload as Kueue's API server would store it. Nothing has changed.
-            TypeError: `newest` is not plain data. Nothing has changed.
-            ValueError: `newest` has another name. Nothing has changed.
-        """
-        return self._answers.refuse(write, newest, nanoseconds(now), gone=_arguments.flag("gone", gone))
-
-    def refuse_object(self, write: ObjectWrite, error: str, *, now: TimeLike, is_there: bool = False) -> None:
-        """Report that one of a turn's `objects` was refused, or got no answer: it is retried later.
-
-        Skip the writes after it for the same workload and check. A status is sent again for the next version that a
-        watch shows, or after a growing pause.
-
-        Args:
-            write: The write.
-            error: The API server's message.
-            now: The time.
-            is_there: Whether it was a conflict (409): a watch may not have shown yet which object of that name exists.
-        """
-        _arguments.instance("write", write, ObjectWrite)
-        why, is_known = _arguments.text("error", error), _arguments.flag("is_there", is_there)
-        ref, at = write.object, nanoseconds(now)
-        if ref.kind in ("ClusterQueue", "LocalQueue", "Cohort"):
-            self._statuses.refused(write, at)
-        elif ref.kind == "Topology":
-            self._topologies.refused(write, at)
-        elif write.kind is ObjectWriteKind.PATCH:
-            self._releases.refused(write, at, is_there=is_known)
-        elif ref.kind == "Pod":
-            self._pod_failures.refused(write, at)
-        elif ref.kind == "Workload" and write.workload == (ref.namespace, ref.name):
-            self._retention.refused(write, at)
-        else:
-            about = self._families if ref.kind == "Workload" else self._check_reviews
-            about.refused(write, why, is_there=is_known, now=at)
-            self._idle_cycles.end()
+        at = nanoseconds(now)
+        _arguments.instance("write", write, Write)
+        if write.number:
+            return self._answers.done(write, _arguments.instance("answer", answer, Answer), at)
+        if not _arguments.instance("answer", answer, Answer).is_accepted:
+            self._refused(write, answer, at)
+        return not answer.is_accepted
 
     # Reports about jobs.
 
@@ -407,7 +364,7 @@ class Controller:
         return "Admitted" in holds and "Evicted" not in holds and "Finished" not in holds
 
     @property
-    def open_writes(self) -> tuple[WorkloadWrite, ...]:
+    def open_writes(self) -> tuple[Write, ...]:
         """The writes whose outcome has not been reported yet."""
         return tuple(known.write for _, known in self._workloads if known.write is not None)
 
@@ -503,6 +460,23 @@ class Controller:
             raise ValueError(f"this is not a valid save: {error}") from None
 
     # Outcomes of writes.
+
+    def _refused(self, write: Write, answer: Answer, at: int) -> None:
+        """Pass a refused write of another object on to whoever wanted it."""
+        if write.kind in ("ClusterQueue", "LocalQueue", "Cohort"):
+            self._statuses.refused(write, at)
+        elif write.kind == "Topology":
+            self._topologies.refused(write, at)
+        elif write.verb is Verb.PATCH:
+            self._releases.refused(write, at, is_there=answer.is_conflict)
+        elif write.kind == "Pod":
+            self._pod_failures.refused(write, at)
+        elif write.kind == "Workload" and write.workload == (write.namespace, write.name):
+            self._retention.refused(write, at)
+        else:
+            about = self._families if write.kind == "Workload" else self._check_reviews
+            about.refused(write, answer, now=at)
+            self._idle_cycles.end()
 
     # Deciding.
 

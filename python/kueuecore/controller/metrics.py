@@ -15,10 +15,11 @@ from kueuecore.controller.metric_objects import MetricObjects
 from kueuecore.controller.metric_page import page
 from kueuecore.controller.metric_series import Labels, MetricSeries
 from kueuecore.controller.versions import Key
-from kueuecore.controller.writes import WorkloadWrite, conditions_that_hold
+from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
 from kueuecore.times import TimeLike, nanoseconds, saturated_ns
+from kueuecore.writes import Write
 
 __all__ = ["Metrics"]
 
@@ -83,7 +84,7 @@ class Metrics:
             labels = self._of_queue(queues.get(old.successor, ""))
             self._decided[old.key, "Finished"] = "replaced_workload_slices_total", labels
 
-    def count_write(self, write: WorkloadWrite, before: JsonObject, after: JsonObject) -> None:
+    def count_write(self, write: Write, before: JsonObject, after: JsonObject) -> None:
         """Count an accepted write."""
         stats = [object_at(it, "status", "schedulingStats").get("evictions") for it in (before, after)]
         if not (write.gained or write.lost or stats[0] != stats[1]):
@@ -94,7 +95,7 @@ class Metrics:
         uncounted = ("QuotaReserved", "Admitted") if is_admitted_by_variant(after) else ()
         gained = [kind for kind in write.gained if kind in holds and kind not in uncounted]
         for kind in gained:
-            if (decided := self._decided.pop((write.key, kind), None)) is not None:
+            if (decided := self._decided.pop((write.object.key, kind), None)) is not None:
                 self._series.add(*decided)
         if "QuotaReserved" in gained:
             reserved = _seconds(holds["QuotaReserved"])
@@ -210,7 +211,7 @@ class Metrics:
 
     # Counting.
 
-    def _written(self, write: WorkloadWrite, before: JsonObject, after: JsonObject) -> _Written:
+    def _written(self, write: Write, before: JsonObject, after: JsonObject) -> _Written:
         admission = object_at(after, "status", "admission") or object_at(before, "status", "admission")
         queue = text_at(admission, "clusterQueue")
         local = text_at(after, "spec", "queueName"), write.namespace

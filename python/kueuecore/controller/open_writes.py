@@ -9,11 +9,11 @@ from kueuecore.checks import WorkloadKey
 from kueuecore.controller.versions import key_of
 from kueuecore.controller.workload_records import WorkloadRecord, WorkloadRecords
 from kueuecore.controller.workload_writer import WorkloadWriter
-from kueuecore.controller.writes import WorkloadWrite
 from kueuecore.decisions import Event
 from kueuecore.engine import Engine
 from kueuecore.jobs.job_report import NOTHING
 from kueuecore.states import WorkloadState
+from kueuecore.writes import Write
 
 __all__ = ["OpenWrites"]
 
@@ -39,10 +39,10 @@ class OpenWrites:
         self._records.mark(*states)
         return states
 
-    def open(self, at: int) -> tuple[WorkloadWrite, ...]:
+    def open(self, at: int) -> tuple[Write, ...]:
         """Return the writes of all Workloads that differ from what is stored and have no open write."""
         states = self.mark_changed()
-        writes: list[WorkloadWrite] = []
+        writes: list[Write] = []
         for key, record in self._records.take_due():
             state = states.get(key) or self._engine.workload(key[1], namespace=key[0])
             write = None if record.reported.finished else self._write(record, state)
@@ -62,12 +62,12 @@ class OpenWrites:
                 record.events = []
         return tuple(writes)
 
-    def open_label(self, record: WorkloadRecord, name: str) -> WorkloadWrite:
+    def open_label(self, record: WorkloadRecord, name: str) -> Write:
         """Return the write that sets a label of a Workload to `true`; it must have no open write."""
         record.write, record.is_ahead = self.writer.label(record.data, name), True
         return record.write
 
-    def open_change(self, record: WorkloadRecord, changed: JsonObject, events: Sequence[Event]) -> WorkloadWrite:
+    def open_change(self, record: WorkloadRecord, changed: JsonObject, events: Sequence[Event]) -> Write:
         """Return the write that brings a Workload in line; it has no open write, and the engine does not know yet."""
         record.write, record.is_ahead = self.writer.change(record.data, changed, events), True
         return record.write
@@ -82,5 +82,5 @@ class OpenWrites:
         events, self._loose_events = tuple(self._loose_events), []
         return events
 
-    def _write(self, record: WorkloadRecord, state: WorkloadState) -> WorkloadWrite | None:
+    def _write(self, record: WorkloadRecord, state: WorkloadState) -> Write | None:
         return self.writer.write(record.data, state, record.events)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
-from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller.sent_writes import SentWrites
 from kueuecore.controller.versions import Key
 from kueuecore.engine import Engine
+from kueuecore.writes import Verb, Write
 
 __all__ = ["PodFailures"]
 
@@ -35,21 +35,21 @@ class PodFailures:
         self._failed.pop(key, None)
         self._sent.forget(key)
 
-    def take_writes(self, at: int) -> list[ObjectWrite]:
+    def take_writes(self, at: int) -> list[Write]:
         """Return the writes that are due: at most one for each version of a pod."""
         for namespace, name, condition in self._engine._core._take_failed_pods(None):
             key = ("Pod", namespace, name)
             if key in self._waiting:
                 self._failed[key] = condition
-        writes: list[ObjectWrite] = []
+        writes: list[Write] = []
         for key, condition in self._failed.items():
             stored = self._waiting[key]
             if self._sent.may_send(key, stored, at):
                 self._sent.send(key, stored, at)
-                writes.append(ObjectWrite(ObjectWriteKind.PATCH_STATUS, _as_failed(stored, condition), ("", "")))
+                writes.append(Write(Verb.UPDATE, _as_failed(stored, condition), "status"))
         return writes
 
-    def refused(self, write: ObjectWrite, at: int) -> None:
+    def refused(self, write: Write, at: int) -> None:
         """Retry a refused write after a pause, or as soon as a watch shows another version."""
         ref = write.object
         self._sent.refuse((ref.kind, ref.namespace, ref.name), at)

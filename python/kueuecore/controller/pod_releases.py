@@ -6,20 +6,21 @@ import logging
 from collections import defaultdict
 from typing import TypeAlias
 
-from kueuecore._json import JsonObject, object_at
+from kueuecore._json import JsonObject
 from kueuecore._nested import remove
-from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
+from kueuecore.checks import WorkloadKey
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.sent_writes import SentWrites
 from kueuecore.controller.versions import Key, key_of
 from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.errors import ManifestError
-from kueuecore.jobs import JobsConfiguration, PodRelease, Write, release_pods, requests_of
+from kueuecore.jobs import JobsConfiguration, PodRelease, release_pods, requests_of
 from kueuecore.jobs.elastic_pods import slice_name
 from kueuecore.jobs.injection import TOPOLOGY_GATE
 from kueuecore.jobs.pod import group_name
 from kueuecore.jobs.pod_release import healthy_places, is_behind_topology_gate, is_placed_by_topology, workload_of_pod
+from kueuecore.writes import Verb, Write
 
 __all__ = ["PodReleases"]
 
@@ -98,9 +99,9 @@ class PodReleases:
 
     # Writes.
 
-    def take_writes(self, at: int) -> list[ObjectWrite]:
+    def take_writes(self, at: int) -> list[Write]:
         """Return the writes that are due, for Workloads that are as stored."""
-        writes: list[ObjectWrite] = []
+        writes: list[Write] = []
         for team in list(self._due):
             if self._is_waiting(team):
                 continue
@@ -146,11 +147,13 @@ class PodReleases:
     def _may_send(self, release: PodRelease, at: int) -> bool:
         return self._sent.may_send(_key(release), release.pod, at)
 
-    def _send(self, team: _Team, workload: WorkloadKey, release: PodRelease, at: int) -> ObjectWrite:
+    def _send(self, team: _Team, workload: WorkloadKey, release: PodRelease, at: int) -> Write:
         key = _key(release)
         self._sent.send(key, release.pod, at)
         self._open[team][key] = release
-        return ObjectWrite(ObjectWriteKind.PATCH, _patch(release), workload)
+        write = Write(Verb.UPDATE, release.manifest, workload=workload)
+        (request,) = requests_of([write], lambda _: release.pod)
+        return request
 
     def _stored(self, key: WorkloadKey) -> JsonObject:
         record = self._workloads.get(key)
@@ -165,7 +168,7 @@ class PodReleases:
 
     # Outcomes.
 
-    def refused(self, write: ObjectWrite, at: int, *, is_there: bool) -> None:
+    def refused(self, write: Write, at: int, *, is_there: bool) -> None:
         """Retry a refused release after a pause.
 
         After a conflict there is a newer version of the pod, which may be released already: its room is kept until a
@@ -185,12 +188,3 @@ class PodReleases:
 
 def _key(release: PodRelease) -> Key:
     return key_of(release.pod)
-
-
-def _patch(release: PodRelease) -> JsonObject:
-    """Return the release as a merge patch that names its pod."""
-    pod = release.pod
-    (request,) = requests_of([Write(release.manifest)], lambda _: pod)
-    metadata = {name: object_at(pod, "metadata")[name] for name in ("name", "namespace")}
-    body = request.body
-    return {"apiVersion": "v1", "kind": "Pod", **body, "metadata": {**metadata, **object_at(body, "metadata")}}

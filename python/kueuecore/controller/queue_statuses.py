@@ -7,15 +7,14 @@ from typing import Any
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._patches import whole_seconds
-from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller.sent_writes import SentWrites
 from kueuecore.controller.versions import Key
 from kueuecore.engine import Engine
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
+from kueuecore.writes import Verb, Write
 
 __all__ = ["QueueStatuses", "is_answer", "with_status"]
 
-_SECOND_NS = 1_000_000_000
 _OF_VERSION = frozenset({"resourceVersion", "managedFields"})
 _KINDS = frozenset({"ClusterQueue", "LocalQueue", "Cohort"})
 
@@ -67,13 +66,13 @@ class QueueStatuses:
         if self._sent.has(key) and with_status(manifest, self._rendered(key), now=at) is manifest:
             self._drop(key)
 
-    def take_writes(self, at: int) -> list[ObjectWrite]:
+    def take_writes(self, at: int) -> list[Write]:
         """Return the writes that are due: at most one for each version of an object."""
         if self._delay_ns is None:
             return []
         for kind, namespace, name in self._engine._core._take_changed_queues(None):
             self._open.setdefault((kind, namespace, name), at)
-        writes: list[ObjectWrite] = []
+        writes: list[Write] = []
         for key, since in list(self._open.items()):
             stored = self._stored.get(key)
             if stored is None:
@@ -86,10 +85,10 @@ class QueueStatuses:
                     continue
                 self._sent.send(key, stored, at)
                 self._open[key] = at
-                writes.append(ObjectWrite(ObjectWriteKind.PATCH_STATUS, after, ("", "")))
+                writes.append(Write(Verb.UPDATE, after, "status"))
         return writes
 
-    def refused(self, write: ObjectWrite, at: int) -> None:
+    def refused(self, write: Write, at: int) -> None:
         """Retry a refused write after a pause, or as soon as a watch shows another version."""
         ref = write.object
         self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
@@ -170,7 +169,7 @@ def _conditions(stored: JsonObject, rendered: list[JsonObject], now: int) -> lis
     entries = list_at(stored, "status", "conditions")
     for condition in rendered:
         old = next((it for it in entries if isinstance(it, dict) and it.get("type") == condition["type"]), None)
-        time = format_time(now // _SECOND_NS * _SECOND_NS)
+        time = format_time(now // SECOND_NS * SECOND_NS)
         if old is not None and old.get("status") == condition["status"]:
             time = text_at(old, "lastTransitionTime") or time
         new: JsonObject = {"lastTransitionTime": time, **condition}

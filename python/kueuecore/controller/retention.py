@@ -5,16 +5,17 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from kueuecore._conditions import transition_time
-from kueuecore._json import JsonObject, list_at, object_at, text_at
-from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
+from kueuecore._json import JsonObject, list_at, text_at
+from kueuecore.checks import WorkloadKey
 from kueuecore.configuration import Configuration
 from kueuecore.controller.sent_writes import SentWrites
 from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.controller.workload_writer import WorkloadWriter
-from kueuecore.controller.writes import WorkloadWrite, conditions_that_hold
+from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.decisions import Event
 from kueuecore.jobs.workload_builder import RESOURCE_IN_USE
 from kueuecore.times import duration_ns
+from kueuecore.writes import Verb, Write, reference
 
 __all__ = ["Retention", "retention_ns"]
 
@@ -63,10 +64,10 @@ class Retention:
             self._due[key] = due
             heappush(self._times, (due, key))
 
-    def take_writes(self, at: int) -> tuple[list[WorkloadWrite], list[ObjectWrite]]:
+    def take_writes(self, at: int) -> tuple[list[Write], list[Write]]:
         """Return the writes that are due: the finalizer is removed first, then the Workload is deleted."""
-        writes: list[WorkloadWrite] = []
-        deletions: list[ObjectWrite] = []
+        writes: list[Write] = []
+        deletions: list[Write] = []
         while self._times and self._times[0][0] <= at:
             due, key = heappop(self._times)
             if self._due.get(key) == due:
@@ -83,7 +84,7 @@ class Retention:
                 if not self._sent.has(ref):
                     self._events.append(Event("Normal", "Deleted", *key, _MESSAGE))
                 self._sent.send(ref, stored, at)
-                deletions.append(ObjectWrite(ObjectWriteKind.DELETE, _reference(stored), key))
+                deletions.append(Write(Verb.DELETE, reference(stored), workload=key))
         return writes, deletions
 
     def take_events(self) -> tuple[Event, ...]:
@@ -91,7 +92,7 @@ class Retention:
         events, self._events = tuple(self._events), []
         return events
 
-    def refused(self, write: ObjectWrite, at: int) -> None:
+    def refused(self, write: Write, at: int) -> None:
         """Retry a refused deletion after a pause."""
         self._sent.refuse(("Workload", *write.workload), at)
 
@@ -117,11 +118,3 @@ def _has_finalizer(manifest: JsonObject) -> bool:
 
 def _is_going(manifest: JsonObject) -> bool:
     return bool(text_at(manifest, "metadata", "deletionTimestamp"))
-
-
-def _reference(manifest: JsonObject) -> JsonObject:
-    metadata = object_at(manifest, "metadata")
-    kept: JsonObject = {
-        name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion") if name in metadata
-    }
-    return {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": kept}

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 from kueuecore._json import JsonObject
 from kueuecore.controller.versions import Key
-from kueuecore.times import backoff_ns
+from kueuecore.times import SECOND_NS, backoff_ns
 
 __all__ = ["SentWrites"]
 
-_SECOND_NS = 1_000_000_000
 # A missing answer may still come; a refused write is retried soon, then less and less often.
-_ANSWER_NS = 10 * _SECOND_NS
-_FIRST_PAUSE_NS = _SECOND_NS
-_LONGEST_PAUSE_NS = 300 * _SECOND_NS
+_ANSWER_NS = 10 * SECOND_NS
+_FIRST_PAUSE_NS = SECOND_NS
+_LONGEST_PAUSE_NS = 300 * SECOND_NS
 
 
 @dataclass(slots=True)

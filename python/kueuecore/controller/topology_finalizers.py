@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
-from kueuecore.checks import ObjectWrite, ObjectWriteKind
+from kueuecore._json import JsonObject, JsonValue, list_at, text_at
 from kueuecore.controller.sent_writes import SentWrites
 from kueuecore.controller.versions import Key
 from kueuecore.jobs.workload_builder import RESOURCE_IN_USE
+from kueuecore.writes import Verb, Write, patch_of
 
 __all__ = ["TopologyFinalizers"]
 
@@ -31,16 +31,16 @@ class TopologyFinalizers:
             if manifest is not None and (name := text_at(manifest, "spec", "topologyName")):
                 self._topology_of_flavor[key] = name
 
-    def take_writes(self, at: int) -> list[ObjectWrite]:
+    def take_writes(self, at: int) -> list[Write]:
         """Return the due writes: finalizers to add, and to remove from deleted Topologies that no flavor names."""
-        writes: list[ObjectWrite] = []
+        writes: list[Write] = []
         for key, stored, finalizers in self._open():
             if self._sent.may_send(key, stored, at):
                 self._sent.send(key, stored, at)
-                writes.append(ObjectWrite(ObjectWriteKind.PATCH, _patch(stored, finalizers), ("", "")))
+                writes.append(Write(Verb.PATCH, patch_of(stored, {"metadata": {"finalizers": finalizers}})))
         return writes
 
-    def refused(self, write: ObjectWrite, at: int) -> None:
+    def refused(self, write: Write, at: int) -> None:
         """Retry a refused write after a pause, or as soon as a watch shows another version."""
         ref = write.object
         self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
@@ -60,12 +60,3 @@ class TopologyFinalizers:
             elif RESOURCE_IN_USE in finalizers and key[2] not in self._topology_of_flavor.values():
                 found.append((key, stored, [it for it in finalizers if it != RESOURCE_IN_USE]))
         return found
-
-
-def _patch(stored: JsonObject, finalizers: list[JsonValue]) -> JsonObject:
-    metadata = {name: it for name, it in object_at(stored, "metadata").items() if name in _NAMED_BY}
-    return {"apiVersion": stored["apiVersion"], "kind": "Topology", "metadata": {**metadata, "finalizers": finalizers}}
-
-
-# These make the server refuse the patch if somebody else wrote in between.
-_NAMED_BY = frozenset({"name", "uid", "resourceVersion"})

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator
 
 from kueuecore._json import JsonObject, text_at
-from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
+from kueuecore.checks import WorkloadKey
 from kueuecore.concurrent_admission import (
     PARENT_LABEL,
     FamilyIndex,
@@ -23,9 +23,9 @@ from kueuecore.configuration import Configuration
 from kueuecore.controller.open_writes import OpenWrites
 from kueuecore.controller.versions import Key
 from kueuecore.controller.workload_records import WorkloadRecords
-from kueuecore.controller.writes import WorkloadWrite
 from kueuecore.decisions import Event
 from kueuecore.times import backoff_ns
+from kueuecore.writes import Answer, Verb, Write, reference
 
 __all__ = ["VariantFamilies"]
 
@@ -49,9 +49,9 @@ class VariantFamilies:
         self._workloads = workloads
         self._writes = writes
         self._index = FamilyIndex()
-        self._objects: list[ObjectWrite] = []
+        self._objects: list[Write] = []
         # Variants that are being created and deleted, and the events that follow.
-        self._under_way: dict[WorkloadKey, tuple[ObjectWriteKind, Event]] = {}
+        self._under_way: dict[WorkloadKey, tuple[Verb, Event]] = {}
         # How often in a row a variant was refused, by parent.
         self._n_refused: dict[WorkloadKey, int] = {}
 
@@ -62,7 +62,7 @@ class VariantFamilies:
         if self._is_on:
             self._index.observe(manifest)
             if text_at(manifest, "kind") == "Workload":
-                self._note_done(workload_key(manifest), ObjectWriteKind.CREATE)
+                self._note_done(workload_key(manifest), Verb.CREATE)
 
     def forget(self, key: Key) -> None:
         """Take in a deletion."""
@@ -70,23 +70,23 @@ class VariantFamilies:
         self._index.forget(kind, (namespace, name))
         if kind == "Workload":
             self._n_refused.pop((namespace, name), None)
-            self._note_done((namespace, name), ObjectWriteKind.DELETE)
+            self._note_done((namespace, name), Verb.DELETE)
 
-    def note_open(self, writes: Iterable[WorkloadWrite]) -> None:
+    def note_open(self, writes: Iterable[Write]) -> None:
         """Make the Workloads of open writes due once they are answered."""
         for write in writes if self._is_on else ():
             self._index.touch((write.namespace, write.name))
 
     # Deciding.
 
-    def review_settled(self, at: int) -> tuple[WorkloadWrite, ...]:
+    def review_settled(self, at: int) -> tuple[Write, ...]:
         """Reconcile the parents that are due and, like all their variants, have no open write.
 
         Returns:
             The writes. The engine learns of them once they are accepted: quota that a refused write leaves in use must
             not be given away. Variants to create and delete are in `take_objects`.
         """
-        writes: list[WorkloadWrite] = []
+        writes: list[Write] = []
         for key in self._index.take_due(at, self._is_settled):
             record, queue = self._workloads.get(key), self._index.cluster_queue_of(key)
             if record is None or queue is None:
@@ -97,20 +97,20 @@ class VariantFamilies:
                 writes += self._review(key, record.data, queue, at)
         return tuple(writes)
 
-    def refused(self, write: ObjectWrite, error: str, *, is_there: bool, now: int) -> None:
+    def refused(self, write: Write, answer: Answer, *, now: int) -> None:
         """Retry a refused creation or deletion of a variant, with growing pauses."""
         parent, ref = write.workload, write.object
-        _LOGGER.info("%s %s/%s was refused: %s", write.kind, ref.namespace, ref.name, error)
+        _LOGGER.info("%s %s/%s was refused: %s", write.verb, ref.namespace, ref.name, answer.error)
         # The writes after it were left out. If the object exists, a watch will show it.
         for key, (_, event) in list(self._under_way.items()):
-            is_known = is_there and key == (ref.namespace, ref.name)
+            is_known = answer.is_conflict and key == (ref.namespace, ref.name)
             if (event.namespace, event.name) == parent and not is_known:
                 del self._under_way[key]
         self._n_refused[parent] = n_refused = self._n_refused.get(parent, 0) + 1
         pause_ns = backoff_ns(n_refused, first_ns=_FIRST_PAUSE_NS, longest_ns=_LONGEST_PAUSE_NS)
         self._index.look_at(parent, now + pause_ns)
 
-    def take_objects(self) -> tuple[ObjectWrite, ...]:
+    def take_objects(self) -> tuple[Write, ...]:
         """Take the variants to create and delete."""
         taken, self._objects = tuple(self._objects), []
         return taken
@@ -124,7 +124,7 @@ class VariantFamilies:
         """Return when a gate opens or a pause ends by time alone."""
         return self._index.next_time()
 
-    def _review(self, key: WorkloadKey, parent: JsonObject, queue: JsonObject, at: int) -> Iterator[WorkloadWrite]:
+    def _review(self, key: WorkloadKey, parent: JsonObject, queue: JsonObject, at: int) -> Iterator[Write]:
         records = {it: self._workloads.get(it) for it in (key, *self._index.variants_of(key))}
         others = (it.data for it in records.values() if it is not None and it.data is not parent)
         variants = [it for it in others if belongs_to(it, parent)]
@@ -139,18 +139,19 @@ class VariantFamilies:
             yield self._writes.open_change(record, changed, about)
 
     def _note_objects(self, parent: WorkloadKey, review: FamilyReview) -> None:
-        wanted = [(ObjectWriteKind.CREATE, it, creation_event(it)) for it in review.creates]
-        wanted += [(ObjectWriteKind.DELETE, it, deletion_event(it)) for it in review.deletes]
-        for kind, manifest, event in wanted:
+        wanted = [(Verb.CREATE, it, creation_event(it)) for it in review.creates]
+        wanted += [(Verb.DELETE, it, deletion_event(it)) for it in review.deletes]
+        for verb, manifest, event in wanted:
             key = workload_key(manifest)
-            if self._under_way.get(key, (None,))[0] is not kind:
-                self._under_way[key] = kind, event
-                self._objects.append(ObjectWrite(kind, manifest, parent))
+            if self._under_way.get(key, (None,))[0] is not verb:
+                self._under_way[key] = verb, event
+                named = reference(manifest) if verb is Verb.DELETE else manifest
+                self._objects.append(Write(verb, named, workload=parent))
 
-    def _note_done(self, key: WorkloadKey, kind: ObjectWriteKind) -> None:
+    def _note_done(self, key: WorkloadKey, verb: Verb) -> None:
         """Take in that a variant was created or deleted."""
         done = self._under_way.get(key)
-        if done is not None and done[0] is kind:
+        if done is not None and done[0] is verb:
             del self._under_way[key]
             event = done[1]
             self._n_refused.pop((event.namespace, event.name), None)

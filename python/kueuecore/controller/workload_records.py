@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore.checks import WorkloadKey
-from kueuecore.controller.writes import WorkloadWrite
 from kueuecore.decisions import Event, ReplacedSlice
 from kueuecore.jobs.job_report import NOTHING, JobReport
+from kueuecore.writes import Write
 
 __all__ = ["WorkloadRecord", "WorkloadRecords"]
 
@@ -30,7 +30,7 @@ class WorkloadRecord:
     """
 
     data: JsonObject
-    write: WorkloadWrite | None = None
+    write: Write | None = None
     is_ahead: bool = False
     telling: JobReport = NOTHING
     newer: JsonObject | None = None

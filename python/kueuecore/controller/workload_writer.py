@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from typing import Any
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._patches import merge_patch, transplanted, whole_seconds
 from kueuecore.checks import check_states
 from kueuecore.configuration import Configuration
 from kueuecore.controller.versions import key_of
-from kueuecore.controller.writes import WorkloadWrite, conditions_that_hold
+from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.decisions import Event
 from kueuecore.engine import Engine
 from kueuecore.jobs.job_report import JobReport
 from kueuecore.states import WorkloadState
+from kueuecore.writes import Verb, Write, patch_of
 
 __all__ = ["WorkloadWriter"]
 
@@ -49,7 +50,7 @@ class WorkloadWriter:
         self._applies = configuration is None or not configuration.is_enabled("WorkloadRequestUseMergePatch")
         self._n_writes = 0
 
-    def write(self, stored: JsonObject, state: WorkloadState, events: Sequence[Event] = ()) -> WorkloadWrite | None:
+    def write(self, stored: JsonObject, state: WorkloadState, events: Sequence[Event] = ()) -> Write | None:
         """Return the write that brings a stored Workload to a state; `None` if it is there already."""
         rendered = self._rendered(stored)
         spec: JsonObject = {}
@@ -59,7 +60,7 @@ class WorkloadWriter:
             spec["priority"] = state.priority
         write = self._next_write(stored)
         if spec:
-            return write("", {"metadata": _guard(stored), "spec": spec})
+            return write({"spec": spec})
         before, wanted = object_at(stored, "status"), whole_seconds(dict(state.status))
         assert isinstance(wanted, dict)
         if self._applies and "admissionChecks" in wanted:
@@ -69,37 +70,39 @@ class WorkloadWriter:
         after = transplanted(before, dict(rendered.status), wanted)
         return self._status_write(write, stored, after, events) if before != after else None
 
-    def change(self, stored: JsonObject, changed: JsonObject, events: Sequence[Event]) -> WorkloadWrite:
+    def change(self, stored: JsonObject, changed: JsonObject, events: Sequence[Event]) -> Write:
         """Return the next write that brings a stored Workload in line: `spec.active` first, then the status."""
         write, is_active = self._next_write(stored), object_at(changed, "spec").get("active")
         if is_active != object_at(stored, "spec").get("active"):
-            patch: JsonObject = {"metadata": _guard(stored), "spec": {"active": is_active}}
-            return write("", patch, events=tuple(events))
+            return write({"spec": {"active": is_active}}, events=tuple(events))
         return self._status_write(write, stored, object_at(changed, "status"), events)
 
-    def label(self, stored: JsonObject, name: str) -> WorkloadWrite:
+    def label(self, stored: JsonObject, name: str) -> Write:
         """Return the write that sets a label of a stored Workload to `true`."""
-        metadata: JsonObject = {**_guard(stored), "labels": {name: "true"}}
-        return self._next_write(stored)("", {"metadata": metadata})
+        return self._next_write(stored)({"metadata": {"labels": {name: "true"}}})
 
     def _status_write(
-        self, write: Callable[..., WorkloadWrite], stored: JsonObject, after: JsonObject, events: Sequence[Event]
-    ) -> WorkloadWrite:
-        patch: JsonObject = {"metadata": _guard(stored), "status": merge_patch(object_at(stored, "status"), after)}
+        self, write: Callable[..., Write], stored: JsonObject, after: JsonObject, events: Sequence[Event]
+    ) -> Write:
+        patch: JsonObject = {"status": merge_patch(object_at(stored, "status"), after)}
         held, holds = conditions_that_hold(stored), conditions_that_hold({"status": after})
         gained = tuple(kind for kind in holds if kind not in held)
         lost = tuple(kind for kind in held if kind not in holds)
-        return write("status", patch, gained, lost, tuple(events))
+        return write(patch, subresource="status", gained=gained, lost=lost, events=tuple(events))
 
-    def _next_write(self, stored: JsonObject) -> Callable[..., WorkloadWrite]:
-        _, namespace, name = key_of(stored)
+    def _next_write(self, stored: JsonObject) -> Callable[..., Write]:
         self._n_writes += 1
-        return partial(WorkloadWrite, namespace, name, text_at(stored, "metadata", "uid"), self._n_writes)
+        number = self._n_writes
 
-    def without_finalizer(self, stored: JsonObject, finalizer: str) -> WorkloadWrite:
+        def write(patch: JsonObject, **more: Any) -> Write:
+            return Write(Verb.PATCH, patch_of(stored, patch), number=number, **more)
+
+        return write
+
+    def without_finalizer(self, stored: JsonObject, finalizer: str) -> Write:
         """Return the write that removes a finalizer from a stored Workload."""
         kept = [it for it in list_at(stored, "metadata", "finalizers") if it != finalizer]
-        return self._next_write(stored)("", {"metadata": {**_guard(stored), "finalizers": kept}})
+        return self._next_write(stored)({"metadata": {"finalizers": kept}})
 
     def after_job(self, stored: JsonObject, report: JobReport, at: int) -> WorkloadState:
         """Return a stored Workload after its job's report; nothing else knows of it before it is written."""
@@ -148,9 +151,3 @@ def _with_those_of_others(wanted: list[JsonValue], rendered: JsonObject) -> list
     """
     ours = [it for it in wanted if text_at(it, "type") in _CONDITIONS]
     return [*ours, *(it for it in list_at(rendered, "conditions") if text_at(it, "type") not in _CONDITIONS)]
-
-
-def _guard(stored: JsonObject) -> JsonObject:
-    """Return the version that a patch is for: if somebody else wrote first, it is refused."""
-    metadata = object_at(stored, "metadata")
-    return {name: metadata[name] for name in ("uid", "resourceVersion") if name in metadata}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-from kueuecore import _arguments
 from kueuecore._json import JsonObject
 from kueuecore._patches import patched
 from kueuecore.checks import WorkloadKey
@@ -16,10 +15,10 @@ from kueuecore.controller.object_intake import ObjectIntake
 from kueuecore.controller.open_writes import OpenWrites
 from kueuecore.controller.versions import Version, newest_of
 from kueuecore.controller.workload_records import WorkloadRecord, WorkloadRecords
-from kueuecore.controller.writes import WorkloadWrite
 from kueuecore.engine import Engine
 from kueuecore.jobs.job_report import NOTHING
 from kueuecore.states import Stage
+from kueuecore.writes import Answer, Write
 
 __all__ = ["WriteAnswers"]
 
@@ -57,16 +56,26 @@ class WriteAnswers:
         # Whether a refused write would be overwritten by the next cycle.
         self._looks_again = False
 
-    def confirm(self, write: WorkloadWrite, answer: JsonObject | None, at: int) -> bool:
-        """Take in an accepted write; see `Controller.confirm`."""
-        key, known = self._known_of(write)
+    def done(self, write: Write, answer: Answer, at: int) -> bool:
+        """Take in how a write went; see `Controller.done`."""
+        key = write.namespace, write.name
+        known = self._workloads.get(key)
         if known is None or known.write is not write:
             return False
+        if answer.is_accepted:
+            self._confirm(key, known, write, answer.object, at)
+        else:
+            self._refuse(key, known, write, answer, at)
+        return True
+
+    def _confirm(
+        self, key: WorkloadKey, known: WorkloadRecord, write: Write, answer: JsonObject | None, at: int
+    ) -> None:
         newer, is_ahead = known.newer, known.is_ahead or known.telling != NOTHING
         if answer is None:
-            after = patched(known.data, write.patch)
+            after = patched(known.data, write.manifest)
         else:
-            after = validation.confirmed_answer(write.key, answer, known.data, at)
+            after = validation.confirmed_answer(write.object.key, answer, known.data, at)
         if self._metrics is not None:
             self._metrics.count_write(write, known.data, after)
         known.write = known.newer = None
@@ -85,16 +94,12 @@ class WriteAnswers:
             self._objects.take(("Workload", *key), Version.of(newer), newer, at)
         elif is_ahead or not self._workloads.is_marked(key) or self._writes.is_stored(known):
             self._objects.take(("Workload", *key), version, after, at, is_echo=not is_ahead)
-        return True
 
-    def refuse(self, write: WorkloadWrite, newest: JsonObject | None, at: int, *, gone: bool) -> bool:
-        """Take in a refused write; see `Controller.refuse`."""
-        key, known = self._known_of(write)
-        if known is None or known.write is not write:
-            return False
+    def _refuse(self, key: WorkloadKey, known: WorkloadRecord, write: Write, answer: Answer, at: int) -> None:
+        newest, gone = answer.object, answer.is_gone
         if newest is not None:
-            newest = validation.checked_answer("newest", newest, known.data, at)
-        _LOGGER.info("%s: write %d was refused", write.key, write.number)
+            newest = validation.checked_answer("answer", newest, known.data, at)
+        _LOGGER.info("%s: write %d was refused", write.object.key, write.number)
         stored, newer = known.data, known.newer
         known.write, known.newer, known.is_ahead = None, None, False
         if known.telling != NOTHING:
@@ -105,7 +110,7 @@ class WriteAnswers:
         self._forget(key, gone=gone, at=at)
         if gone:
             self._objects.delete(("Workload", *key), Version.of(stored), at)
-            return True
+            return
         stored = newest_of(stored, newer, newest)
         seen = Version.of(known.data)
         if not Version.of(stored).is_same_object(seen):
@@ -113,9 +118,8 @@ class WriteAnswers:
         self._objects.take(("Workload", *key), Version.of(stored), stored, at)
         # Kueue's node controller writes its findings by itself, and retries after an error.
         self._looks_again |= self._engine._core._look_at_nodes_again(*key, at)
-        return True
 
-    def open_failures(self, at: int) -> tuple[WorkloadWrite, ...]:
+    def open_failures(self, at: int) -> tuple[Write, ...]:
         """Open the writes that the next cycle would overwrite: failed preemptions, and findings about nodes.
 
         After a refused write, findings about a node are written without the cycle: a second pass on an older copy
@@ -124,11 +128,6 @@ class WriteAnswers:
         is_told, looks_again = self.preemptions.tell_failures(at), self._looks_again
         self._looks_again = False
         return self._writes.open(at) if is_told or looks_again else ()
-
-    def _known_of(self, write: WorkloadWrite) -> tuple[WorkloadKey, WorkloadRecord | None]:
-        _arguments.instance("write", write, WorkloadWrite)
-        key = write.namespace, write.name
-        return key, self._workloads.get(key)
 
     def _forget(self, key: WorkloadKey, *, gone: bool, at: int) -> None:
         """Take back a reservation that the engine holds but that was not written."""

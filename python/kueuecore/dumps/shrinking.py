@@ -10,9 +10,10 @@ from kueuecore._json import JsonObject
 from kueuecore.dumps.decided import Deciding
 from kueuecore.dumps.kin import kin
 from kueuecore.dumps.shown import Showing
-from kueuecore.dumps.smaller import smallest_by, with_simpler_objects, without_parts
+from kueuecore.dumps.smaller import with_simpler_objects, without_parts
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest
+from kueuecore.shrinking import smallest_by
 
 __all__ = ["Shrunk", "shrink"]
 

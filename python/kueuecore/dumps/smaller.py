@@ -1,4 +1,4 @@
-"""Delta debugging: removes whatever is not needed to show something."""
+"""What delta debugging tries on objects: fewer of them, and simpler ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 from kueuecore import shrinking
 from kueuecore._json import JsonObject, JsonValue
 
-__all__ = ["simpler", "simpler_object", "smallest_by", "with_simpler_objects", "without_parts"]
+__all__ = ["simpler", "simpler_object", "with_simpler_objects", "without_parts"]
 
 Thing = TypeVar("Thing")
 # Fields that identify an object.
@@ -16,46 +16,6 @@ _IDENTITY = ("apiVersion", "kind", "metadata")
 # Larger numbers are only halved.
 _MOST_BY_ONE = 16
 _NAMES = ("name", "namespace", "generateName")
-
-
-def smallest_by(
-    first: Thing,
-    candidates_of: Callable[[Callable[[], Thing]], Iterator[Thing]],
-    shows: Callable[[Thing], bool],
-    *,
-    max_tries: int | None = None,
-    progress: Callable[[int, Thing], None] | None = None,
-) -> Thing:
-    """Shrink a thing while it still shows something, until no candidate does.
-
-    Args:
-        first: A thing that shows it.
-        candidates_of: Yields smaller candidates. It is passed a function that returns the smallest thing so far, which
-            changes while candidates are tried.
-        shows: Whether a candidate shows it too.
-        max_tries: The most candidates to try; None for no limit.
-        progress: Called with the number of tries and the smallest thing so far.
-
-    Example:
-        >>> smallest_by("hay needle hay", lambda it: (it()[:i] + it()[i + 1 :] for i in range(len(it()))),
-        ...             lambda it: "needle" in it)
-        'needle'
-    """
-    tries = 0
-    found = [first]
-    is_smaller = True
-    while is_smaller:
-        is_smaller = False
-        for candidate in candidates_of(lambda: found[-1]):
-            if tries == max_tries:
-                return found[-1]
-            tries += 1
-            if shows(candidate):
-                found[:] = [candidate]
-                is_smaller = True
-            if progress is not None:
-                progress(tries, found[-1])
-    return found[-1]
 
 
 def without_parts(current: Callable[[], Sequence[Thing]]) -> Iterator[tuple[Thing, ...]]:

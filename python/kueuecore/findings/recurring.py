@@ -17,7 +17,7 @@ from kueuecore.findings.facts import Facts
 from kueuecore.findings.manifest_fields import work_of
 from kueuecore.states import Stage
 from kueuecore.steady_state import Ending, settle
-from kueuecore.times import END_NS, format_time
+from kueuecore.times import END_NS, SECOND_NS, format_time
 from kueuecore.world import DEFAULT_NAMESPACE
 
 __all__ = ["MOST_WORKLOADS", "Key", "starved"]
@@ -25,7 +25,6 @@ __all__ = ["MOST_WORKLOADS", "Key", "starved"]
 Key: TypeAlias = tuple[str, str]
 """Namespace and name of a workload."""
 
-_SECOND = 10**9
 _ROUNDS_EACH = 10
 MOST_WORKLOADS = 100
 """In a tree with more, nothing is played."""
@@ -46,7 +45,7 @@ def starved(facts: Facts, effort: Effort, *, only: Key | None = None) -> Mapping
         only: Stop as soon as this workload is admitted again and again.
     """
     n_rounds = _ROUNDS_EACH * len(facts.workloads)
-    if len(facts.workloads) > MOST_WORKLOADS or facts.now + n_rounds * _SECOND > END_NS:
+    if len(facts.workloads) > MOST_WORKLOADS or facts.now + n_rounds * SECOND_NS > END_NS:
         return {}
     play = _Recurring(facts)
     admitted_in: list[frozenset[Key]] = []
@@ -141,7 +140,7 @@ class _Recurring:
         key = next(iter(self.running))
         del self.running[key]
         namespace, name = self._namespaces[key], key[1]
-        self._now += _SECOND
+        self._now += SECOND_NS
         self._engine.finish(name, namespace=namespace, now=self._now)
         self._engine.delete("Workload", name, namespace=namespace, now=self._now)
         self._by_age[key] = self._by_age.pop(key)  # now the youngest

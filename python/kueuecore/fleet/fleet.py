@@ -10,11 +10,10 @@ from typing import Any
 
 from kueuecore._arguments import flag, shown, text
 from kueuecore._json import text_at
-from kueuecore.api_server import RefusedError
 from kueuecore.errors import ObjectRef, UnsettledError
 from kueuecore.fleet.arguments import check_settings, checked_names, checked_seed, requests_of
 from kueuecore.fleet.links import Link, LinkSettings
-from kueuecore.fleet.messages import is_meant, is_watched
+from kueuecore.fleet.messages import is_watched
 from kueuecore.fleet.node import Node
 from kueuecore.fleet.node_settings import NodeSettings
 from kueuecore.fleet.pods import ENDS_FAILED, KINDS, RUN_SECONDS, is_job, run_ns
@@ -24,22 +23,18 @@ from kueuecore.multikueue import (
     Command,
     Connect,
     ConnectionReason,
-    Create,
-    Delete,
     Dispatcher,
     Manager,
     MultiKueueSettings,
-    ObjectCommand,
     OverflowPolicy,
-    Read,
 )
 from kueuecore.multikueue.adapters import with_text
 from kueuecore.multikueue.functions import DispatchFunction
-from kueuecore.times import TimeLike, beginning_ns, format_time, later, nanoseconds, span_ns
+from kueuecore.times import SECOND_NS, TimeLike, beginning_ns, format_time, later, nanoseconds, span_ns
+from kueuecore.writes import Answer, Write
 
 __all__ = ["Fleet"]
 
-_SECOND_NS = 1_000_000_000
 # A cluster reconciles everything at once, so it settles in a few rounds, however many objects it has.
 _MOST_ROUNDS = 1_000
 # If messages take no time, all arrive at the same time: some for each object, and some more.
@@ -391,64 +386,28 @@ class Fleet:
             self._connect(command)
             return
         if command.cluster == MANAGER:
-            answer, newest, gone, is_done = self._carried_out(command)
-            self._answer(command, self._process, answer, newest, gone=gone, is_done=is_done)
+            self._answer(command, self._process, self.nodes[MANAGER].carry_out(command))
             return
         link, process = self.links[command.cluster], self._process
         if not link.is_cut and not link.loses_request():
             self._later(link.delay_ns(), lambda: self._arrive(command, process))
         self._later(link.timeout_ns, lambda: self._give_up(command, process))
 
-    def _arrive(self, command: ObjectCommand, process: int) -> None:
+    def _arrive(self, write: Write, process: int) -> None:
         """Handle a request that has reached its worker."""
-        link = self.links[command.cluster]
-        answer, newest, gone, is_done = self._carried_out(command)
-        if link.is_cut or link.loses_answer():
-            return
-        self._later(link.delay_ns(), lambda: self._answer(command, process, answer, newest, gone=gone, is_done=is_done))
+        link, answer = self.links[write.cluster], self.nodes[write.cluster].carry_out(write)
+        if not link.is_cut and not link.loses_answer():
+            self._later(link.delay_ns(), lambda: self._answer(write, process, answer))
 
-    def _carried_out(self, command: ObjectCommand) -> tuple[dict[str, Any] | None, dict[str, Any] | None, bool, bool]:
-        """Carry a command out; return the answer, the object found on refusal, whether it is missing, and success."""
-        node = self.nodes[command.cluster]
-        try:
-            if isinstance(command, Create):
-                return node.create(command.manifest), None, False, True
-            if isinstance(command, Delete):
-                there = node.api.get(command.kind, command.name, namespace=command.namespace)
-                if not is_meant(command, there):
-                    return None, there, False, False
-                node.api.delete(command.kind, command.name, namespace=command.namespace)
-                return None, None, False, True
-            if isinstance(command, Read):
-                return node.api.get(command.kind, command.name, namespace=command.namespace), None, False, True
-            patch = (command.kind, command.name, command.patch)
-            answer = node.api.patch(*patch, namespace=command.namespace, subresource=command.subresource)
-        except RefusedError as refused:
-            newest = node.get(command.kind, command.name, namespace=command.namespace)
-            return None, newest, refused.code == 404, False
-        return answer, None, False, True
-
-    def _answer(
-        self,
-        command: ObjectCommand,
-        process: int,
-        answer: dict[str, Any] | None,
-        newest: dict[str, Any] | None,
-        *,
-        gone: bool,
-        is_done: bool,
-    ) -> None:
-        if process != self._process or (command.cluster != MANAGER and self.links[command.cluster].is_cut):
+    def _answer(self, write: Write, process: int, answer: Answer) -> None:
+        if process != self._process or (write.cluster != MANAGER and self.links[write.cluster].is_cut):
             return
-        if is_done:
-            self.manager.confirm(command, answer, now=self.now)
-        else:
-            self.manager.refuse(command, newest, gone=gone, now=self.now)
+        self.manager.done(write, answer, now=self.now)
         self._manager_wake = self.manager.next_wake(self.now)
 
-    def _give_up(self, command: ObjectCommand, process: int) -> None:
+    def _give_up(self, write: Write, process: int) -> None:
         """Give a request up that got no answer: its outcome is unknown."""
-        if process == self._process and self.manager.refuse(command, now=self.now):
+        if process == self._process and self.manager.done(write, Answer(error="no answer"), now=self.now):
             self._manager_wake = self.manager.next_wake(self.now)
 
     def _connect(self, command: Connect) -> None:
@@ -457,7 +416,7 @@ class Fleet:
         if link is not None and not link.is_cut:
             self._later(2 * link.delay_ns(), lambda: self._listed(cluster, process))
         else:
-            self._later(_SECOND_NS, lambda: self._not_connected(cluster, process))
+            self._later(SECOND_NS, lambda: self._not_connected(cluster, process))
 
     def _listed(self, cluster: str, process: int) -> None:
         """Handle the arrival of a worker's lists, with its watches up."""

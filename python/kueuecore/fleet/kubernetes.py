@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.api_server import ApiServer
-from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.errors import ObjectRef
 from kueuecore.fleet.lost_pods import LostPods
 from kueuecore.fleet.node_settings import NodeSettings
 from kueuecore.fleet.pods import KINDS, Pods, ends_failed, is_job, run_ns, runs_here, status_with
 from kueuecore.manifests import object_ref
 from kueuecore.provisioning import Autoscaler
+from kueuecore.times import SECOND_NS
 
 __all__ = ["Kubernetes"]
 
 _TEMPLATE = "PodTemplate"
 _OWNED = ("Workload", "ProvisioningRequest", _TEMPLATE)
-_SECOND_NS = 1_000_000_000
 
 
 class Kubernetes:
@@ -65,15 +64,8 @@ class Kubernetes:
         for request in () if self.autoscaler is None else self.autoscaler.due(now):
             self._put(self._get(object_ref(request)), object_at(request, "status"))
         for write in () if self.autoscaler is None else self.autoscaler.take_writes():
-            self._write_node(write)
-
-    def _write_node(self, write: ObjectWrite) -> None:
-        """Create or delete the node of provisioned capacity; others may have done so meanwhile."""
-        is_there = self._get(write.object) is not None
-        if write.kind is ObjectWriteKind.DELETE and is_there:
-            self._api.delete("Node", write.object.name)
-        elif write.kind is ObjectWriteKind.CREATE and not is_there:
-            self._api.create(write.manifest)
+            # Others may have created or deleted the node of provisioned capacity meanwhile.
+            self._api.carry_out(write)
 
     # Jobs.
 
@@ -97,7 +89,7 @@ class Kubernetes:
             lasts = run_ns(job) if self._starts_pods else None
             if lasts is not None:
                 # Times in Kubernetes are whole seconds.
-                self._ends[ref] = now // _SECOND_NS * _SECOND_NS + lasts
+                self._ends[ref] = now // SECOND_NS * SECOND_NS + lasts
         if self._ends.get(ref, now + 1) <= now:
             del self._ends[ref]
             return Pods.FAILED if ends_failed(job) else Pods.ENDED

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.api_server import ApiServer, RefusedError
-from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
-from kueuecore.controller import Controller, JobController, JobWork, WorkloadWrite
+from kueuecore.controller import Controller, JobController
 from kueuecore.controller.watched_kinds import SOMETIMES_WATCHED
 from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef, UnsettledError
@@ -17,9 +16,10 @@ from kueuecore.fleet.job_webhooks import JobWebhooks
 from kueuecore.fleet.kubernetes import Kubernetes
 from kueuecore.fleet.node_settings import NodeSettings
 from kueuecore.fleet.pods import is_job
-from kueuecore.jobs import JobsConfiguration, Request, Verb
+from kueuecore.jobs import JobsConfiguration
 from kueuecore.manifests import Manifest, object_ref
 from kueuecore.provisioning import ProvisioningController
+from kueuecore.writes import Answer, Verb, WorkloadKey, Write
 
 __all__ = ["Node"]
 
@@ -95,6 +95,16 @@ class Node:
             RefusedError: The name is taken (409), or the webhooks refuse the job.
         """
         return self.api.create(self._webhooks.stored(manifest) if is_job(manifest) else manifest)
+
+    def carry_out(self, write: Write) -> Answer:
+        """Carry out a write from outside; Kueue's webhooks change jobs first."""
+        if write.verb is Verb.CREATE and is_job(write.manifest):
+            try:
+                write = replace(write, manifest=self._webhooks.stored(write.manifest))
+            except RefusedError as refused:
+                found = self.get(write.kind, write.name, namespace=write.namespace)
+                return Answer(found, str(refused), refused.code)
+        return self.api.carry_out(write)
 
     def objects(self, kind: str) -> list[dict[str, Any]]:
         """Return all objects of a kind."""
@@ -203,70 +213,23 @@ class Node:
         if wake is None or wake > now:
             return
         for work in self._jobs.take_due(now):
-            self._carry_out(work, now)
+            if work.requests:
+                self._jobs.done(work.job, self.api.carry_out(*work.requests), now=now)
         self._wake = now
-
-    def _carry_out(self, work: JobWork, now: int) -> None:
-        for request in work.requests:
-            try:
-                self._send(request)
-            except RefusedError as refused:
-                if (request.verb, refused.code) != (Verb.DELETE, 404):
-                    self._jobs.failed(work.job, now=now)
-                    return
-        self._jobs.done(work.job)
-
-    def _send(self, request: Request) -> None:
-        ref = request.object
-        match request.verb:
-            case Verb.CREATE:
-                self.api.create(request.body)
-            case Verb.PATCH:
-                self.api.patch(
-                    ref.kind, ref.name, request.body, namespace=ref.namespace, subresource=request.subresource
-                )
-            case Verb.DELETE:
-                preconditions = object_at(request.body, "preconditions")
-                self.api.delete(ref.kind, ref.name, namespace=ref.namespace, preconditions=preconditions)
 
     def _turn(self, now: int) -> None:
         turn = self.controller.turn(now)
         for write in turn.writes:
-            self._write(write, now)
-        self._write_objects(turn.objects, now)
+            self.controller.done(write, self.api.carry_out(write), now=now)
+        # After a refusal, the rest for that Workload is skipped.
+        refused: set[WorkloadKey] = set()
+        for write in turn.objects:
+            # Finalizers of Topologies and gates of pods are not played here.
+            if write.workload in refused or write.verb is Verb.PATCH:
+                continue
+            answer = self.api.carry_out(write)
+            self.controller.done(write, answer, now=now)
+            if not (answer.is_accepted or write.verb is Verb.UPDATE):
+                refused.add(write.workload)
         self._observe(now)
         self._wake = self.controller.next_wake(now)
-
-    def _write(self, write: WorkloadWrite, now: int) -> None:
-        try:
-            answer = self.api.patch(
-                "Workload", write.name, write.patch, namespace=write.namespace, subresource=write.subresource
-            )
-        except RefusedError as refused:
-            newest = self.get("Workload", write.name, namespace=write.namespace)
-            self.controller.refuse(write, newest, gone=refused.code == 404, now=now)
-        else:
-            self.controller.confirm(write, answer, now=now)
-
-    def _write_objects(self, writes: Iterable[ObjectWrite], now: int) -> None:
-        """Carry out the writes of check controllers; after a refusal, the rest for that Workload is skipped."""
-        refused: set[WorkloadKey] = set()
-        for write in writes:
-            if write.workload in refused:
-                continue
-            try:
-                self._write_object(write)
-            except RefusedError as error:
-                if write.kind is not ObjectWriteKind.PATCH_STATUS:
-                    refused.add(write.workload)
-                self.controller.refuse_object(write, str(error), now=now, is_there=error.code == 409)
-
-    def _write_object(self, write: ObjectWrite) -> None:
-        ref = write.object
-        match write.kind:
-            case ObjectWriteKind.CREATE:
-                self.api.create(write.manifest)
-            case ObjectWriteKind.PATCH_STATUS:
-                self.api.update(write.manifest, subresource="status")
-            case ObjectWriteKind.DELETE if self.get(ref.kind, ref.name, namespace=ref.namespace) is not None:
-                self.api.delete(ref.kind, ref.name, namespace=ref.namespace)

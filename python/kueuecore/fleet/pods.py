@@ -11,7 +11,7 @@ from kueuecore.jobs import INTEGRATIONS, Integration, integration_of
 from kueuecore.jobs.batch_job import pods_count
 from kueuecore.jobs.field_paths import value_at
 from kueuecore.manifests import object_ref
-from kueuecore.times import format_time, span_ns
+from kueuecore.times import SECOND_NS, format_time, span_ns
 
 __all__ = ["ENDS_FAILED", "KINDS", "RUN_SECONDS", "Pods", "ends_failed", "is_job", "run_ns", "runs_here", "status_with"]
 
@@ -19,7 +19,6 @@ RUN_SECONDS = "fleet.kueuecore/run-seconds"
 """The annotation that says how long the pods of a job run; without it they run forever."""
 ENDS_FAILED = "fleet.kueuecore/ends-failed"
 """The annotation that is `true` on a job that fails at the end of its run time."""
-_SECOND_NS = 1_000_000_000
 
 
 class Pods(Enum):
@@ -227,4 +226,4 @@ def _with(status: JsonObject, kind: str, value: str, reason: str, message: str, 
 
 
 def _time(now: int) -> str:
-    return format_time(now // _SECOND_NS * _SECOND_NS)
+    return format_time(now // SECOND_NS * SECOND_NS)

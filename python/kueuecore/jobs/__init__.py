@@ -36,8 +36,6 @@ if TYPE_CHECKING:
         JobPodSet,
         NoWorkload,
         WorkloadIdentity,
-        Write,
-        WriteKind,
     )
     from kueuecore.jobs.integrations import INTEGRATIONS, with_kinds
     from kueuecore.jobs.job_event import JobEvent
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
     from kueuecore.jobs.lifecycle import StopReason, integration_of, reclaimable_pods, start_job, stop_job
     from kueuecore.jobs.pod_release import PodRelease, release_pods
     from kueuecore.jobs.reconcile import Reconciliation, reconcile_job
-    from kueuecore.jobs.requests import Request, Verb, requests_of
+    from kueuecore.jobs.requests import requests_of
     from kueuecore.jobs.set_pods import ungate_pods
     from kueuecore.jobs.stateful_set import pod_of_stateful_set
     from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep
@@ -74,17 +72,13 @@ __all__ = [
     "PodRelease",
     "PodSetInfo",
     "Reconciliation",
-    "Request",
     "StartError",
     "StopReason",
     "Surroundings",
     "Sync",
     "TopologyAssignment",
-    "Verb",
     "WorkloadIdentity",
     "WorkloadStep",
-    "Write",
-    "WriteKind",
     "fits_workload",
     "installed_frameworks",
     "integration_of",
@@ -110,7 +104,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "kueuecore.jobs.context": "INSTALLED_FRAMEWORKS JobsConfiguration Surroundings installed_frameworks",
         "kueuecore.jobs.injection": "PodSetInfo StartError",
-        "kueuecore.jobs.integration": "Finished Integration JobPodSet NoWorkload WorkloadIdentity Write WriteKind",
+        "kueuecore.jobs.integration": "Finished Integration JobPodSet NoWorkload WorkloadIdentity",
         "kueuecore.jobs.integrations": "INTEGRATIONS with_kinds",
         "kueuecore.jobs.job_event": "JobEvent",
         "kueuecore.jobs.job_report": "JobReport",
@@ -119,7 +113,7 @@ __getattr__, __dir__ = lazy_names(
         "kueuecore.jobs.lifecycle": "StopReason integration_of reclaimable_pods start_job stop_job",
         "kueuecore.jobs.pod_release": "PodRelease release_pods",
         "kueuecore.jobs.reconcile": "Reconciliation reconcile_job",
-        "kueuecore.jobs.requests": "Request Verb requests_of",
+        "kueuecore.jobs.requests": "requests_of",
         "kueuecore.jobs.set_pods": "ungate_pods",
         "kueuecore.jobs.stateful_set": "pod_of_stateful_set",
         "kueuecore.jobs.sync_steps": "Action Sync WorkloadStep",

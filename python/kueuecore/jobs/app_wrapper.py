@@ -260,6 +260,7 @@ APP_WRAPPER = Integration(
     kind="AppWrapper",
     pod_sets=_pod_sets,
     supports_prebuilt=True,
+    supports_multikueue=True,
     default_managed_by="workload.codeflare.dev/appwrapper-controller",
     fields=_FIELDS,
     shape_problems=_shape_problems,

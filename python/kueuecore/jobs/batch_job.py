@@ -13,19 +13,13 @@ from kueuecore.jobs.context import JobsConfiguration, Surroundings, annotations_
 from kueuecore.jobs.field_paths import with_value, without_value
 from kueuecore.jobs.field_types import Exactly, Items, Shape, Type
 from kueuecore.jobs.injection import PodSetInfo
-from kueuecore.jobs.integration import (
-    Integration,
-    JobPodSet,
-    Write,
-    WriteKind,
-    merged_into_templates,
-    written_to_templates,
-)
+from kueuecore.jobs.integration import Integration, JobPodSet, merged_into_templates, written_to_templates
 from kueuecore.jobs.job_status import finished_by
 from kueuecore.jobs.manifest_shapes import CONDITIONS, TEMPLATE, template_problems
 from kueuecore.jobs.rejections import forbidden, go_bool, go_error, go_int, invalid
 from kueuecore.jobs.scheduling_gates import elastic_gated
 from kueuecore.jobs.topology import PREFERRED, REQUIRED, slice_size_problems, topology_problems
+from kueuecore.writes import Verb, Write
 
 __all__ = ["BATCH_JOB", "BATCH_JOB_FIELDS", "COMPLETION_INDEX", "pods_count"]
 
@@ -185,12 +179,12 @@ def _stop(job: JsonObject, infos: Sequence[PodSetInfo] | None, _reason: str, _me
     if not _is_suspended(job):
         job = BATCH_JOB.suspend(job)
         job = with_value(job, ("metadata", "annotations", STOPPING), "true")
-        writes.append(Write(job))
+        writes.append(Write(Verb.UPDATE, job))
     if object_at(job, "status").get("startTime") is not None:
         job = without_value(job, ("status", "startTime"))
-        writes.append(Write(job, WriteKind.UPDATE_STATUS))
+        writes.append(Write(Verb.UPDATE, job, "status"))
     restored = without_value(BATCH_JOB.restored(job, infos), ("metadata", "annotations", STOPPING))
-    return [*writes, Write(restored)] if restored != job else writes
+    return [*writes, Write(Verb.UPDATE, restored)] if restored != job else writes
 
 
 def _pods_ready(job: JsonObject) -> bool:
@@ -279,6 +273,7 @@ BATCH_JOB = Integration(
     kind="Job",
     supports_prebuilt=True,
     supports_elastic=True,
+    supports_multikueue=True,
     default_managed_by="kubernetes.io/job-controller",
     with_defaults=with_defaults,
     webhook_defaults=lambda job, configuration: elastic_gated(job, [(*_TEMPLATE, "spec")], configuration),

@@ -9,10 +9,10 @@ from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
 from kueuecore.jobs.context import PREFIX, JobsConfiguration, annotations_of, labels_of
 from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.injection import POD_SET_LABEL, SLICE_NAME_ANNOTATION
-from kueuecore.jobs.integration import Write
 from kueuecore.jobs.job_status import has_condition
 from kueuecore.jobs.pod import is_terminated
 from kueuecore.jobs.scheduling_gates import has_gate, without_gate
+from kueuecore.writes import Verb, Write
 
 __all__ = ["slice_name", "ungate_elastic_pods"]
 
@@ -58,7 +58,7 @@ def ungate_elastic_pods(
         # Released pods hold quota too.
         room = max(0, int_at(pod_set, "count", default=1) - ungated[name])
         first = sorted(gated, key=lambda it: text_at(it, "metadata", "name"))[:room]
-        writes += [Write(_released(it, annotations, selector)) for it in first]
+        writes += [Write(Verb.UPDATE, _released(it, annotations, selector)) for it in first]
     return writes
 
 

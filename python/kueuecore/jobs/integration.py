@@ -20,7 +20,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Self
 
 from kueuecore._json import JsonObject, object_at, texts_at
@@ -30,6 +29,7 @@ from kueuecore.jobs.field_paths import Path, value_at, with_value
 from kueuecore.jobs.field_types import Shape
 from kueuecore.jobs.injection import PodSetInfo, StartError
 from kueuecore.jobs.topology import topology_request
+from kueuecore.writes import Verb, Write
 
 __all__ = [
     "Finished",
@@ -37,8 +37,6 @@ __all__ = [
     "JobPodSet",
     "NoWorkload",
     "WorkloadIdentity",
-    "Write",
-    "WriteKind",
     "merged_into_templates",
     "written_to_templates",
 ]
@@ -139,28 +137,6 @@ class Finished:
         return "Succeeded" if self.success else "Failed"
 
 
-class WriteKind(StrEnum):
-    """What to do with the manifest of a `Write`."""
-
-    CREATE = "Create"
-    UPDATE = "Update"
-    UPDATE_STATUS = "UpdateStatus"
-    DELETE = "Delete"
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One change of an object. Of several for one object, each builds on the one before.
-
-    Args:
-        manifest: The new object; for a deletion, the current one.
-        kind: Create it, update it or its status (the rest stays), or delete it.
-    """
-
-    manifest: JsonObject
-    kind: WriteKind = WriteKind.UPDATE
-
-
 class NoWorkload(Exception):  # noqa: N818  # nothing is wrong with the job
     """A job gets no Workload, now or ever; the message says why.
 
@@ -235,6 +211,7 @@ class Integration:
         supports_prebuilt: Whether a job may name an existing Workload (annotation
             `kueue.x-k8s.io/prebuilt-workload-name`).
         supports_elastic: Whether a job may request workload slices (annotation `kueue.x-k8s.io/elastic-job`).
+        supports_multikueue: Whether MultiKueue dispatches a job to workers.
         default_managed_by: The value of `managed_by_field` by default; None if the kind has no such field.
         managed_by_field: The path of the name of the controller that runs the job.
         is_top_level: Whether a job has its own Workload, whoever owns it.
@@ -286,6 +263,7 @@ class Integration:
     is_serving: bool = False
     supports_prebuilt: bool = False
     supports_elastic: bool = False
+    supports_multikueue: bool = False
     default_managed_by: str | None = None
     managed_by_field: Path = ("spec", "managedBy")
     is_top_level: Callable[[JsonObject], bool] = lambda _: False
@@ -371,7 +349,7 @@ class Integration:
             started = merged_into_templates(job, self._paths(job), infos, configuration)
         if self.suspend_field is not None:
             started = with_value(started, self.suspend_field, False)
-        return (Write(started),)
+        return (Write(Verb.UPDATE, started),)
 
     def stop(
         self, job: JsonObject, infos: Sequence[PodSetInfo] | None, *, reason: str, message: str = ""
@@ -388,7 +366,7 @@ class Integration:
             return tuple(self.custom_stop(job, infos, reason, message))
         if self.is_suspended(job):
             return ()
-        return (Write(self.restored(self.suspend(job), infos)),)
+        return (Write(Verb.UPDATE, self.restored(self.suspend(job), infos)),)
 
     def restored(self, job: JsonObject, infos: Sequence[PodSetInfo] | None) -> JsonObject:
         """Return the job with what its pod sets had before; unchanged if their number differs."""

@@ -117,6 +117,7 @@ JOB_SET = Integration(
     kind="JobSet",
     pod_sets=job_set_pod_sets,
     supports_prebuilt=True,
+    supports_multikueue=True,
     default_managed_by="jobset.sigs.k8s.io/jobset-controller",
     with_defaults=_with_defaults,
     fields=JOB_SET_FIELDS,

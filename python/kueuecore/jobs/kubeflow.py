@@ -83,6 +83,7 @@ def _kubeflow(framework: str, kind: str, specs: str, *types: str) -> Integration
         pod_sets=partial(_pod_sets, specs=specs, types=types),
         suspend_field=("spec", "runPolicy", "suspend"),
         supports_prebuilt=kind != "JAXJob",
+        supports_multikueue=True,
         default_managed_by="kubeflow.org/mpi-operator" if kind == "MPIJob" else "kubeflow.org/training-operator",
         managed_by_field=("spec", "runPolicy", "managedBy"),
         with_defaults=partial(_with_defaults, specs=specs, types=types),

@@ -248,6 +248,7 @@ LEADER_WORKER_SET = Integration(
     pod_sets=_pod_sets,
     suspend_field=None,
     is_serving=True,
+    supports_multikueue=True,
     hold_back=_hold_back,
     fields=_FIELDS,
     shape_problems=_shape_problems,

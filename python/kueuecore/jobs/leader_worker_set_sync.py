@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._text import quoted
 from kueuecore.jobs.context import Surroundings, labels_of
-from kueuecore.jobs.integration import NoWorkload, Write
+from kueuecore.jobs.integration import NoWorkload
 from kueuecore.jobs.job_event import JobEvent
 from kueuecore.jobs.leader_worker_set import (
     LEADER_WORKER_SET,
@@ -23,6 +23,7 @@ from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep, created, delet
 from kueuecore.jobs.workload_builder import check_priority, new_workload, priority_of
 from kueuecore.jobs.workload_following import gates_followed, in_queue_of, priority_followed
 from kueuecore.jobs.workload_names import is_variant, uid_of
+from kueuecore.writes import Verb, Write
 
 __all__ = ["pods_of_leader_worker_set", "sync_leader_worker_set"]
 
@@ -149,4 +150,4 @@ def _pod_writes(job: JsonObject, surroundings: Surroundings) -> Iterable[Write]:
         elif not is_terminated(pod) and not text_at(pod, "metadata", "deletionTimestamp"):
             after = joined_group(pod, job, surroundings.configuration)
         if after != pod:
-            yield Write(after)
+            yield Write(Verb.UPDATE, after)

@@ -16,10 +16,11 @@ from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.jobs.context import JobsConfiguration, configuration_or_default, group_of
 from kueuecore.jobs.field_types import check_fields
 from kueuecore.jobs.injection import infos_of_admission, infos_of_workload
-from kueuecore.jobs.integration import Integration, Write
+from kueuecore.jobs.integration import Integration
 from kueuecore.jobs.integrations import INTEGRATIONS
 from kueuecore.jobs.manifest_shapes import FLAVOR, METADATA, WORKLOAD
 from kueuecore.manifests import object_ref
+from kueuecore.writes import Write
 
 __all__ = ["StopReason", "integration_of", "reclaimable_pods", "start_job", "stop_job"]
 

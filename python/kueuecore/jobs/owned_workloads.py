@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.jobs.context import Surroundings
 from kueuecore.jobs.finalizers import without_finalizer
-from kueuecore.jobs.integration import Write
 from kueuecore.jobs.job_status import has_condition
 from kueuecore.jobs.workload_builder import RESOURCE_IN_USE
 from kueuecore.jobs.workload_names import is_variant, owner_reference
+from kueuecore.writes import Verb, Write
 
 __all__ = ["finalized_workload", "newest_unfinished", "owned_workloads"]
 
@@ -43,4 +43,4 @@ def newest_unfinished(workloads: Sequence[JsonObject]) -> JsonObject | None:
 def finalized_workload(workload: JsonObject) -> list[Write]:
     """Return the write that removes Kueue's finalizer from a Workload; none if it has none."""
     after = without_finalizer(workload, RESOURCE_IN_USE)
-    return [] if after is workload else [Write(after)]
+    return [] if after is workload else [Write(Verb.UPDATE, after)]

@@ -21,7 +21,7 @@ from kueuecore.jobs.context import (
 from kueuecore.jobs.field_types import Shape, Type
 from kueuecore.jobs.finalizers import without_finalizer
 from kueuecore.jobs.injection import TOPOLOGY_GATE, PodSetInfo, StartError
-from kueuecore.jobs.integration import Finished, Integration, JobPodSet, Write, WriteKind
+from kueuecore.jobs.integration import Finished, Integration, JobPodSet
 from kueuecore.jobs.manifest_shapes import CONDITIONS, POD_SPEC, template_problems
 from kueuecore.jobs.owners import controller_of
 from kueuecore.jobs.rejections import forbidden, go_error, go_int, immutable, invalid, required
@@ -29,6 +29,7 @@ from kueuecore.jobs.role_hash import ROLE_HASH, role_hash
 from kueuecore.jobs.scheduling_gates import has_gate, with_gate, without_gate
 from kueuecore.jobs.topology import topology_problems
 from kueuecore.jobs.validation import prebuilt_workload
+from kueuecore.writes import Verb, Write
 
 __all__ = [
     "GROUP_NAME",
@@ -126,7 +127,7 @@ def start_pod(pod: JsonObject, info: PodSetInfo, configuration: JobsConfiguratio
     spec = without_gate(object_at(started, "spec"), ADMISSION_GATE)
     if not any(text_at(gate, "name") == TOPOLOGY_GATE for gate in info.scheduling_gates):
         spec = without_gate(spec, TOPOLOGY_GATE)
-    return [Write({**started, "spec": spec})]
+    return [Write(Verb.UPDATE, {**started, "spec": spec})]
 
 
 def stop_pod(pod: JsonObject, reason: str, message: str) -> list[Write]:
@@ -140,7 +141,7 @@ def stop_pod(pod: JsonObject, reason: str, message: str) -> list[Write]:
     target: JsonObject = {"type": "TerminationTarget", "status": "True", "reason": reason, "message": message}
     others = [it for it in list_at(pod, "status", "conditions") if text_at(it, "type") != "TerminationTarget"]
     ended = {**pod, "status": {**object_at(pod, "status"), "conditions": [*others, target]}}
-    return [Write(ended, WriteKind.UPDATE_STATUS), Write(ended, WriteKind.DELETE)]
+    return [Write(Verb.UPDATE, ended, "status"), Write(Verb.DELETE, ended)]
 
 
 def _label_uid(pod: JsonObject, surroundings: Surroundings) -> str | None:
@@ -158,7 +159,7 @@ def _label_uid(pod: JsonObject, surroundings: Surroundings) -> str | None:
 def finalize_pod(pod: JsonObject) -> list[Write]:
     """Return the write that removes Kueue's finalizer from a pod; none if it has none."""
     after = without_finalizer(pod, MANAGED_LABEL)
-    return [] if after is pod else [Write(after)]
+    return [] if after is pod else [Write(Verb.UPDATE, after)]
 
 
 def with_defaults(pod: JsonObject) -> JsonObject:
@@ -286,6 +287,7 @@ POD = Integration(
     pod_sets=lambda pod, _: [pod_pod_set(pod)],
     suspend_field=None,
     supports_prebuilt=True,
+    supports_multikueue=True,
     # The webhook ignores pods with a managed ancestor, except when the ancestor has its pods suspended.
     is_top_level=lambda pod: SUSPENDED_BY_PARENT in annotations_of(pod),
     with_defaults=with_defaults,

@@ -22,7 +22,7 @@ from kueuecore.jobs.context import (
 )
 from kueuecore.jobs.field_types import Items, Shape, Type, check_fields
 from kueuecore.jobs.injection import PodSetInfo, StartError
-from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity, Write
+from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity
 from kueuecore.jobs.manifest_shapes import METADATA
 from kueuecore.jobs.pod import (
     FAST_ADMISSION,
@@ -43,6 +43,7 @@ from kueuecore.jobs.pod import (
 from kueuecore.jobs.rejections import go_int
 from kueuecore.jobs.role_hash import role_hash, shape_hash
 from kueuecore.jobs.workload_names import owner_reference
+from kueuecore.writes import Write
 
 __all__ = [
     "IS_GROUP_WORKLOAD",

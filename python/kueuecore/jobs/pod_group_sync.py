@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
 from kueuecore.jobs.context import MANAGED_LABEL, JobsConfiguration, annotations_of
 from kueuecore.jobs.field_paths import with_value
-from kueuecore.jobs.integration import NoWorkload, Write, WriteKind
+from kueuecore.jobs.integration import NoWorkload
 from kueuecore.jobs.job_event import JobEvent
 from kueuecore.jobs.job_status import has_condition
 from kueuecore.jobs.pod import finalize_pod, total_count
@@ -23,6 +23,7 @@ from kueuecore.jobs.role_hash import role_hash
 from kueuecore.jobs.sync_steps import Action, WorkloadStep, normal
 from kueuecore.jobs.workload_builder import max_exec_time_seconds
 from kueuecore.jobs.workload_names import owner_reference
+from kueuecore.writes import Verb, Write
 
 __all__ = [
     "MatchedGroup",
@@ -235,7 +236,7 @@ def _deleted(pod: JsonObject) -> list[Write]:
     released = finalize_pod(pod)
     if text_at(pod, "metadata", "deletionTimestamp"):
         return released
-    return [*released, Write(released[0].manifest if released else pod, WriteKind.DELETE)]
+    return [*released, Write(Verb.DELETE, released[0].manifest if released else pod)]
 
 
 def _excess_events(pods: Sequence[JsonObject]) -> list[JobEvent]:

@@ -6,11 +6,9 @@ from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, t
 from kueuecore.jobs.context import JobsConfiguration
 from kueuecore.jobs.field_paths import with_value, without_value
 from kueuecore.jobs.job_status import has_condition
-from kueuecore.times import format_time, nanoseconds
+from kueuecore.times import SECOND_NS, format_time, nanoseconds
 
 __all__ = ["without_reservation"]
-
-_SECOND_NS = 1_000_000_000
 
 
 def without_reservation(
@@ -45,7 +43,7 @@ def without_reservation(
 def _seconds_admitted(workload: JsonObject, now: int) -> int:
     conditions = (it for it in list_at(workload, "status", "conditions") if text_at(it, "type") == "Admitted")
     since = text_at(next(conditions), "lastTransitionTime")
-    return max(0, now - nanoseconds(since)) // _SECOND_NS if since else 0
+    return max(0, now - nanoseconds(since)) // SECOND_NS if since else 0
 
 
 def _with_false(workload: JsonObject, kind: str, reason: str, message: str, now: int) -> JsonObject:
@@ -56,7 +54,7 @@ def _with_false(workload: JsonObject, kind: str, reason: str, message: str, now:
     if "generation" in object_at(workload, "metadata"):
         after["observedGeneration"] = int_at(workload, "metadata", "generation")
     since = text_at(before, "lastTransitionTime") if text_at(before, "status") == "False" else ""
-    after["lastTransitionTime"] = since or format_time(now // _SECOND_NS * _SECOND_NS)
+    after["lastTransitionTime"] = since or format_time(now // SECOND_NS * SECOND_NS)
     if before is None:
         changed: list[JsonValue] = [*conditions, after]
     else:

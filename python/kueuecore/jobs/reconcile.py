@@ -21,7 +21,7 @@ from kueuecore.jobs.elastic_pods import ungate_elastic_pods
 from kueuecore.jobs.enabled_kinds import why_off
 from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.injection import StartError
-from kueuecore.jobs.integration import Integration, Write, WriteKind
+from kueuecore.jobs.integration import Integration
 from kueuecore.jobs.integrations import INTEGRATIONS
 from kueuecore.jobs.job_event import JobEvent
 from kueuecore.jobs.job_report import JobReport
@@ -49,6 +49,7 @@ from kueuecore.jobs.sync_steps import Action, Sync, key_of
 from kueuecore.jobs.workload_sync import sync_in
 from kueuecore.manifests import ManifestLike, object_ref
 from kueuecore.times import END_NS, TimeLike, nanoseconds
+from kueuecore.writes import Verb, Write
 
 __all__ = ["Reconciliation", "reconcile_job"]
 
@@ -113,7 +114,7 @@ def reconcile_job(
         ...        "labels": {"kueue.x-k8s.io/queue-name": "jobs"}},
         ...        "spec": {"suspend": True, "template": {"spec": {"containers": [{"name": "c"}]}}}}
         >>> found = reconcile_job(job, [], now="2026-01-01T00:00:00Z")
-        >>> [(write.kind.value, write.manifest["kind"]) for write in found.writes], found.events[0].reason
+        >>> [(write.verb.value, write.kind) for write in found.writes], found.events[0].reason
         ([('Create', 'Workload')], 'CreatedWorkload')
     """
     at = nanoseconds(now)
@@ -225,7 +226,7 @@ class _Look:
         else:
             is_held = not has_condition(workload, "Admitted")
         if is_held:
-            self._writes.append(Write(integration.suspend(job)))
+            self._writes.append(Write(Verb.UPDATE, integration.suspend(job)))
             self._tell("Normal", "Suspended", "Kueue managed child job suspended")
 
     # The job and its Workload.
@@ -282,7 +283,7 @@ class _Look:
             if step.action is Action.FINISH:
                 self._report(step.workload, JobReport(finished=(step.reason, step.message)))
             else:
-                self._writes.append(Write(step.workload, WriteKind(step.action.value)))
+                self._writes.append(step.write)
             if step.event is not None:
                 self._events.append(step.event)
 
@@ -291,7 +292,7 @@ class _Look:
         held = without_reservation(
             workload, reason="OnHold", message="Job is on hold", now=self._now, configuration=self._configuration
         )
-        self._writes.append(Write(held, WriteKind.UPDATE_STATUS))
+        self._writes.append(Write(Verb.UPDATE, held, "status"))
 
     def _without_finalizer(self, workload: JsonObject) -> list[Write]:
         writes = finalized_workload(workload)
@@ -309,7 +310,7 @@ class _Look:
             return
         reclaimable: list[JsonValue] = [{"name": name, "count": count} for name, count in pods.items()]
         changed = with_value(workload, ("status", "reclaimablePods"), reclaimable)
-        self._writes.append(Write(changed, WriteKind.UPDATE_STATUS))
+        self._writes.append(Write(Verb.UPDATE, changed, "status"))
 
     def _note_readiness(self, workload: JsonObject) -> None:
         """Report whether the pods are ready, if the Workload does not say so yet (rules/10 §4.4)."""
@@ -450,7 +451,7 @@ class _Look:
             self._wake = end if end < END_NS else None
             return
         self._writes += [
-            *(Write(it, WriteKind.DELETE) for it in self._objects()),
+            *(Write(Verb.DELETE, it) for it in self._objects()),
             *self._integration.finalize(self._job),
         ]
         self._tell("Normal", "Deleted", "Deleted job: deactivation retention period expired")

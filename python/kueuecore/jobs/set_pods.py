@@ -8,10 +8,10 @@ from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.jobs.context import QUEUE_LABEL, Surroundings, labels_of
 from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.injection import TOPOLOGY_GATE
-from kueuecore.jobs.integration import Write
 from kueuecore.jobs.job_status import has_condition
 from kueuecore.jobs.pod import ADMISSION_GATE, group_name
 from kueuecore.jobs.scheduling_gates import without_gate
+from kueuecore.writes import Verb, Write
 
 __all__ = ["in_queue", "is_of_old_revision", "may_leave_by_revision", "objects_beside", "ungate_pods", "ungated"]
 
@@ -74,4 +74,4 @@ def ungate_pods(pods: Iterable[JsonObject]) -> tuple[Write, ...]:
         >>> write.manifest["spec"]
         {}
     """
-    return tuple(Write(after) for pod in pods if (after := ungated(pod)) is not pod)
+    return tuple(Write(Verb.UPDATE, after) for pod in pods if (after := ungated(pod)) is not pod)

@@ -171,6 +171,7 @@ STATEFUL_SET = Integration(
     pod_sets=_pod_sets,
     suspend_field=None,
     is_serving=True,
+    supports_multikueue=True,
     hold_back=_hold_back,
     fields=STATEFUL_SET_FIELDS,
     shape_problems=_shape_problems,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.jobs.context import PREFIX, QUEUE_LABEL, Surroundings, annotations_of, labels_of
 from kueuecore.jobs.field_paths import with_value
-from kueuecore.jobs.integration import NoWorkload, Write
+from kueuecore.jobs.integration import NoWorkload
 from kueuecore.jobs.job_status import has_condition
 from kueuecore.jobs.owners import controller_of
 from kueuecore.jobs.pod import SUSPENDED_BY_PARENT, group_name, is_gated, is_terminated
@@ -22,6 +22,7 @@ from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep, created, warni
 from kueuecore.jobs.workload_builder import check_priority, complete_workload
 from kueuecore.jobs.workload_following import gates_followed, in_queue_of
 from kueuecore.jobs.workload_names import owner_reference
+from kueuecore.writes import Verb, Write
 
 __all__ = ["sync_stateful_set"]
 
@@ -36,7 +37,7 @@ def sync_stateful_set(job: JsonObject, surroundings: Surroundings, *, now: int) 
     """
     name, workload = workload_of_stateful_set(job, surroundings)
     pods = [(pod, _changed_pod(pod, job, name, surroundings)) for pod in objects_beside(job, "v1", "Pod", surroundings)]
-    writes = tuple(Write(after) for pod, after in pods if after != pod)
+    writes = tuple(Write(Verb.UPDATE, after) for pod, after in pods if after != pod)
     if workload is not None:
         steps = _kept(job, workload, surroundings, now)
         kept = steps[-1].workload if steps else workload

@@ -7,9 +7,10 @@ from enum import StrEnum
 
 from kueuecore._json import JsonObject, text_at
 from kueuecore.jobs.finalizers import without_finalizer
-from kueuecore.jobs.integration import NoWorkload, Write
+from kueuecore.jobs.integration import NoWorkload
 from kueuecore.jobs.job_event import JobEvent
 from kueuecore.jobs.workload_builder import RESOURCE_IN_USE
+from kueuecore.writes import Verb, Write
 
 __all__ = ["Action", "Sync", "WorkloadStep", "created", "deleted", "key_of", "normal", "warnings_of"]
 
@@ -41,6 +42,13 @@ class WorkloadStep:
     reason: str = ""
     message: str = ""
     event: JobEvent | None = None
+
+    @property
+    def write(self) -> Write:
+        """The write that makes the change, unless the Workload is finished: that is reported."""
+        if self.action is Action.UPDATE_STATUS:
+            return Write(Verb.UPDATE, self.workload, "status")
+        return Write(Verb(self.action.lower()), self.workload)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,12 +13,13 @@ from kueuecore.jobs.context import JobsConfiguration, Surroundings, labels_of
 from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.field_types import Items, Shape, Type, field_problems
 from kueuecore.jobs.injection import PodSetInfo
-from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload, Write
+from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload
 from kueuecore.jobs.job_set import REPLICATED_JOBS, job_set_pod_sets
 from kueuecore.jobs.job_status import finished_by
 from kueuecore.jobs.manifest_shapes import CONDITIONS, METADATA, RESOURCES
 from kueuecore.jobs.rejections import required
 from kueuecore.jobs.topology import slice_size_problems, topology_problems
+from kueuecore.writes import Verb, Write
 
 __all__ = ["RUNTIMES", "TRAIN_JOB", "job_set_of"]
 
@@ -248,7 +249,7 @@ def _start(job: JsonObject, infos: Sequence[PodSetInfo], _configuration: JobsCon
     patched = _with_patch(
         job, [{"name": it.name, "template": {"spec": {"template": it.written_to({})}}} for it in infos]
     )
-    return [Write(patched), Write(with_value(patched, ("spec", "suspend"), False))]
+    return [Write(Verb.UPDATE, patched), Write(Verb.UPDATE, with_value(patched, ("spec", "suspend"), False))]
 
 
 def _stop(job: JsonObject, _infos: Sequence[PodSetInfo] | None, _reason: str, _message: str) -> list[Write]:
@@ -256,9 +257,9 @@ def _stop(job: JsonObject, _infos: Sequence[PodSetInfo] | None, _reason: str, _m
     writes = []
     if not TRAIN_JOB.is_suspended(job):
         job = TRAIN_JOB.suspend(job)
-        writes.append(Write(job))
+        writes.append(Write(Verb.UPDATE, job))
     restored = _with_patch(job, [])
-    return writes if _is_active(job) or restored == job else [*writes, Write(restored)]
+    return writes if _is_active(job) or restored == job else [*writes, Write(Verb.UPDATE, restored)]
 
 
 def _is_active(job: JsonObject) -> bool:
@@ -281,6 +282,7 @@ TRAIN_JOB = Integration(
     kind="TrainJob",
     pod_sets=_pod_sets,
     supports_prebuilt=True,
+    supports_multikueue=True,
     default_managed_by="trainer.kubeflow.org/trainjob-controller",
     with_defaults=_with_defaults,
     webhook_defaults=_webhook_defaults,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
+from kueuecore._kinds import KUEUE
 from kueuecore._text import quoted
 from kueuecore.errors import Problem
 from kueuecore.jobs.context import (
@@ -93,7 +94,7 @@ def new_workload(
         spec["maximumExecutionTimeSeconds"] = seconds
     spec["active"] = True
     return {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "apiVersion": KUEUE,
         "kind": "Workload",
         "metadata": {key: value for key, value in metadata.items() if value != {}},
         "spec": spec,

@@ -17,7 +17,7 @@ from kueuecore.jobs.context import (
 )
 from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.injection import SLICE_NAME_ANNOTATION, SLICE_REPLACEMENT_ANNOTATION, infos_of_workload
-from kueuecore.jobs.integration import Integration, NoWorkload, Write, WriteKind
+from kueuecore.jobs.integration import Integration, NoWorkload
 from kueuecore.jobs.integrations import INTEGRATIONS
 from kueuecore.jobs.job_event import JobEvent
 from kueuecore.jobs.job_status import has_condition
@@ -47,6 +47,7 @@ from kueuecore.jobs.workload_names import owner_reference, uid_of
 from kueuecore.jobs.workload_slices import chosen_slice
 from kueuecore.manifests import ManifestLike, object_ref
 from kueuecore.times import TimeLike, format_time, nanoseconds
+from kueuecore.writes import Verb, Write
 
 __all__ = ["sync_workloads"]
 
@@ -236,7 +237,7 @@ class _Syncing:
         if any(annotations_of(self._job).get(key) != text for key, text in annotations.items()):
             merged: JsonObject = {**annotations_of(self._job), **annotations}
             self._job = with_value(self._job, ("metadata", "annotations"), merged)
-            self._writes.append(Write(self._job))
+            self._writes.append(Write(Verb.UPDATE, self._job))
         counts = {it.name.lower(): it.count for it in pod_sets}
         found = chosen_slice(live, counts, self._configuration)
         if not found.is_compatible:
@@ -335,7 +336,7 @@ class _Syncing:
         writes = self._integration.stop(self._job, infos, reason=StopReason.NO_MATCHING_WORKLOAD, message=message)
         stopped = [self._job] if writes else []
         if self._integration is POD_GROUP:
-            stopped = [it.manifest for it in writes if it.kind is WriteKind.DELETE]
+            stopped = [it.manifest for it in writes if it.verb is Verb.DELETE]
         self._writes += writes
         self._events += [normal(it, "Stopped", message) for it in stopped]
 

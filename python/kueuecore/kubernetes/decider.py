@@ -10,25 +10,23 @@ from itertools import groupby
 from typing import TypeAlias
 
 from kueuecore._json import JsonObject, text_at
-from kueuecore.api_server import RefusedError
-from kueuecore.checks import CheckController, ObjectWrite
+from kueuecore.checks import CheckController
 from kueuecore.configuration import Configuration
-from kueuecore.controller import Controller, JobController, JobWork, Metrics, WorkloadWrite
-from kueuecore.controller.writes import workload_event
+from kueuecore.controller import Controller, JobController, JobWork, Metrics
 from kueuecore.decisions import Event
 from kueuecore.errors import ManifestError
 from kueuecore.jobs import JobsConfiguration
 from kueuecore.kubernetes.api import Api
-from kueuecore.kubernetes.requests import JobTask, ObjectsTask, WorkloadTask
+from kueuecore.kubernetes.requests import Sending
 from kueuecore.kubernetes.sender import Task
 from kueuecore.kubernetes.watches import News
 from kueuecore.provisioning import ProvisioningController
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
+from kueuecore.writes import Answer, Write
 
 __all__ = ["Decider", "Submit"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
-_SECOND_NS = 1_000_000_000
 _ASKS_AFTER_SECONDS = 5.0
 # Kinds that are written and not watched.
 _WRITTEN = {"Event": ("v1", "events"), "PodTemplate": ("v1", "podtemplates")}
@@ -116,17 +114,12 @@ class Decider:
         turn = self.loop.turn(self._now())
         if self._metrics is not None:
             self._metrics.time_attempt(turn.decision, seconds=time.perf_counter() - began)
-        for write in turn.writes:
-            self._write_workload(write)
-        self._store(turn.objects)
-        self._emit(workload_event(it, uid=self._uid(it), now=self._time) for it in turn.events)
+        for lane, writes in groupby((*turn.writes, *turn.objects), key=_lane):
+            self._send(lane, writes, self._done)
+        self._emit(it.manifest(self._time, uid=self._uid(it)) for it in turn.events)
         now = self._now()
         times = [self.loop.next_wake(now), self.jobs.next_wake(now)]
         return min((it for it in times if it is not None), default=None)
-
-    def _write_workload(self, write: WorkloadWrite, *, asks_after: float | None = None) -> None:
-        task = WorkloadTask(self.api, write, self._confirmed, self._refused, asks_after)
-        self._requests(("Workload", write.namespace, write.name), task)
 
     def _carry_out(self, work: JobWork) -> None:
         if work.waits_for:
@@ -135,81 +128,60 @@ class Decider:
             # Without requests it is done: a late report would be mistaken for that of the job's next requests.
             self._emit(event.manifest(self._time) for event in work.events)
             return
-        task = JobTask(
-            self.api,
-            work,
-            answered=self._answered,
-            done=lambda it: self._call(partial(self._job_done, it)),
-            failed=lambda it: self._call(lambda: self.jobs.failed(it.job, now=self._now())),
-        )
-        self._requests(work.job, task)
+        self._send(work.job, work.requests, partial(self._request_done, work))
 
-    def _job_done(self, work: JobWork) -> None:
-        self.jobs.done(work.job)
-        self._emit(event.manifest(self._time) for event in work.events)
+    def _send(
+        self, lane: Hashable, writes: Iterable[Write], done: Callable[[Write, Answer], None], *, asks_after: float = 0
+    ) -> None:
+        """Hand over writes; how each went is reported in the deciding thread."""
 
-    def _store(self, writes: Sequence[ObjectWrite]) -> None:
-        for lane, of_lane in groupby(writes, key=_lane):
-            task = ObjectsTask(self.api, tuple(of_lane), answered=self._answered, refused=self._object_refused)
-            self._requests(lane, task)
+        def sent(write: Write, answer: Answer) -> None:
+            self._call(partial(done, write, answer))
+
+        self._requests(lane, Sending(self.api, tuple(writes), sent, asks_after))
 
     def _emit(self, manifests: Iterable[JsonObject]) -> None:
         for event in manifests:
             # Events about one object are kept in order.
             self._create_event(text_at(event, "involvedObject", "uid"), event)
 
-    # Outcomes; called in the sending threads.
+    # Outcomes.
 
-    def _confirmed(self, write: WorkloadWrite, answer: JsonObject) -> None:
-        def confirm() -> None:
-            try:
-                self.loop.confirm(write, answer, now=self._now())
-            except (ManifestError, ValueError) as error:
-                self._ask_again(write, error)
-                return
-            self._take_answer(answer)
+    def _done(self, write: Write, answer: Answer) -> None:
+        try:
+            self.loop.done(write, answer, now=self._now())
+        except (ManifestError, ValueError) as error:
+            # The answer was not that Workload, so the outcome is unknown.
+            _LOGGER.warning("answer not understood", extra={"workload": write.object.key, "error": str(error)})
+            self._send(_lane(write), (write,), self._done, asks_after=_ASKS_AFTER_SECONDS)
+            return
+        self._take_answer(answer)
+        if answer.is_accepted:
             self._emit(write.event_manifests(self._time))
 
-        self._call(confirm)
+    def _request_done(self, work: JobWork, request: Write, answer: Answer) -> None:
+        self._take_answer(answer)
+        if not answer.is_accepted or request is work.requests[-1]:
+            self.jobs.done(work.job, answer, now=self._now())
+        if answer.is_accepted and request is work.requests[-1]:
+            self._emit(event.manifest(self._time) for event in work.events)
 
-    def _refused(self, write: WorkloadWrite, newest: JsonObject | None) -> None:
-        def refuse() -> None:
-            try:
-                self.loop.refuse(write, newest, gone=newest is None, now=self._now())
-            except (ManifestError, ValueError) as error:
-                self._ask_again(write, error)
-                return
-            if newest is not None:
-                self._take_answer(newest)
-
-        self._call(refuse)
-
-    def _ask_again(self, write: WorkloadWrite, error: Exception) -> None:
-        """Read a Workload again: the answer to its write was not that Workload, so the outcome is unknown."""
-        _LOGGER.warning("answer not understood", extra={"workload": write.key, "error": str(error)})
-        self._write_workload(write, asks_after=_ASKS_AFTER_SECONDS)
-
-    def _answered(self, manifest: JsonObject) -> None:
-        self._call(partial(self._take_answer, manifest))
-
-    def _take_answer(self, manifest: JsonObject) -> None:
+    def _take_answer(self, answer: Answer) -> None:
+        if answer.object is None:
+            return
         try:
-            self.jobs.take_answer(manifest, now=self._now())
+            self.jobs.take_answer(answer.object, now=self._now())
         except ManifestError as error:
             _LOGGER.warning("not taken in", extra={"problem": str(error)})
 
-    def _object_refused(self, write: ObjectWrite, error: Exception) -> None:
-        is_there = isinstance(error, RefusedError) and error.code == 409
-        self._call(lambda: self.loop.refuse_object(write, str(error), is_there=is_there, now=self._now()))
-
     @property
     def _time(self) -> str:
-        return format_time(self._now() // _SECOND_NS * _SECOND_NS)
+        return format_time(self._now() // SECOND_NS * SECOND_NS)
 
     def _uid(self, event: Event) -> str:
         return text_at(self.loop.workload(event.name, namespace=event.namespace), "metadata", "uid")
 
 
-def _lane(write: ObjectWrite) -> Hashable:
+def _lane(write: Write) -> Hashable:
     """Return what must be written in order: the objects of a workload's check, or the writes of one object."""
     return (write.workload, write.check) if write.check else write.object

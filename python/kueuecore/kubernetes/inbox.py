@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from kueuecore.times import SECOND_NS
+
 __all__ = ["Inbox"]
 
 _T = TypeVar("_T")
-_SECOND_NS = 1_000_000_000
 
 
 class Inbox:
@@ -83,7 +84,7 @@ class Inbox:
         Args:
             until: The time, in nanoseconds since 1970; None: wait for a call.
         """
-        seconds = None if until is None else max(0.0, (until - time.time_ns()) / _SECOND_NS)
+        seconds = None if until is None else max(0.0, (until - time.time_ns()) / SECOND_NS)
         try:
             call = self._calls.get(timeout=seconds)
             while not self.is_over:

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kueuecore._json import JsonObject, int_at, text_at
 from kueuecore.api_server import RefusedError
-from kueuecore.checks import ObjectWrite, ObjectWriteKind
-from kueuecore.controller import JobWork, WorkloadWrite
 from kueuecore.errors import ObjectRef
-from kueuecore.jobs import Verb
 from kueuecore.kubernetes.api import MERGE_PATCH, Api, UnansweredError
+from kueuecore.writes import Answer, Verb, Write
 
-__all__ = ["Emission", "JobTask", "ObjectsTask", "WorkloadTask", "pause_after"]
+__all__ = ["Emission", "Sending", "pause_after"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
 # Retry after this long, whatever the server asks for.
 _LONGEST_ASKED_PAUSE = 600
-_METHODS = {Verb.CREATE: "POST", Verb.PATCH: "PATCH", Verb.DELETE: "DELETE"}
-_OBJECT_METHODS = {
-    ObjectWriteKind.CREATE: "POST",
-    ObjectWriteKind.PATCH: "PATCH",
-    ObjectWriteKind.PATCH_STATUS: "PUT",
-    ObjectWriteKind.DELETE: "DELETE",
-}
+_METHODS = {Verb.CREATE: "POST", Verb.UPDATE: "PUT", Verb.PATCH: "PATCH", Verb.DELETE: "DELETE", Verb.GET: "GET"}
+_DELETE_OPTIONS: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
 _MOST_EMISSIONS = 5
 
 
@@ -38,168 +31,93 @@ def pause_after(n_failed: int, error: Exception) -> float:
     return max(pause, float(min(int_at(error.details, "retryAfterSeconds"), _LONGEST_ASKED_PAUSE)))
 
 
-def _was_throttled(error: Exception) -> bool:
-    """Return whether the server refused without looking at the request."""
-    return isinstance(error, RefusedError) and error.code == 429
-
-
 def _is_gone(error: Exception) -> bool:
     """Return whether the object no longer exists. A server that does not know the kind for a moment names none."""
     return isinstance(error, RefusedError) and error.code == 404 and bool(text_at(error.details, "name"))
 
 
 @dataclass(slots=True)
-class WorkloadTask:
-    """Writes a Workload: one patch and, unless it is accepted, reads until the server's state is known.
+class Sending:
+    """Sends writes one after the other; the first that is not accepted is the last.
 
-    Args:
-        api: The API server.
-        write: The write.
-        confirmed: Called with the write and the answer.
-        refused: Called with the write and the current Workload; None: it is gone.
-        asks_after: Send nothing, as that was done already; read the state after this many seconds.
-    """
-
-    api: Api
-    write: WorkloadWrite
-    confirmed: Callable[[WorkloadWrite, JsonObject], None]
-    refused: Callable[[WorkloadWrite, JsonObject | None], None]
-    asks_after: float | None = None
-    _is_sent: bool = False
-    _n_failed: int = 0
-
-    def __call__(self) -> float | None:
-        """Make one attempt."""
-        if self.asks_after is not None:
-            pause, self.asks_after, self._is_sent = self.asks_after, None, True
-            return pause
-        try:
-            if not self._is_sent:
-                self._is_sent = True
-                it = self.write
-                path = self.api.path("Workload", it.namespace, it.name, it.subresource)
-                self.confirmed(it, self.api.send("PATCH", path, it.patch, content_type=MERGE_PATCH))
-                return None
-        except (RefusedError, UnansweredError) as error:
-            if _was_throttled(error):
-                self._is_sent = False
-                return self._pause(error)
-            _LOGGER.info("write not accepted", extra={"workload": self.write.key, "error": str(error)})
-        return self._ask()
-
-    def _ask(self) -> float | None:
-        it = self.write
-        try:
-            newest: JsonObject | None = self.api.get(self.api.path("Workload", it.namespace, it.name))
-        except (RefusedError, UnansweredError) as error:
-            if not _is_gone(error):
-                return self._pause(error)
-            newest = None
-        self.refused(it, newest)
-        return None
-
-    def _pause(self, error: Exception) -> float:
-        self._n_failed += 1
-        return pause_after(self._n_failed, error)
-
-
-@dataclass(slots=True)
-class JobTask:
-    """The requests of one reconcile of a job, in order; the first failure ends it.
-
-    Args:
-        api: The API server.
-        work: The result of the reconcile.
-        answered: Called with each object that the server returned.
-        done: Called once all were accepted.
-        failed: Called after the first that was not.
-    """
-
-    api: Api
-    work: JobWork
-    answered: Callable[[JsonObject], None]
-    done: Callable[[JobWork], None]
-    failed: Callable[[JobWork], None]
-    _n_sent: int = 0
-    _n_failed: int = 0
-    # The server's last answer for each object.
-    _stored: dict[ObjectRef, JsonObject] = field(default_factory=dict)
-
-    def __call__(self) -> float | None:
-        """Make the requests that were not accepted yet."""
-        for planned in self.work.requests[self._n_sent :]:
-            ref = planned.object
-            request = planned.following(self._stored[ref]) if ref in self._stored else planned
-            name = "" if request.verb is Verb.CREATE else ref.name
-            path = self.api.path(ref.kind, ref.namespace, name, request.subresource)
-            kind = MERGE_PATCH if request.verb is Verb.PATCH else "application/json"
-            try:
-                answer = self.api.send(_METHODS[request.verb], path, request.body, content_type=kind)
-            except (RefusedError, UnansweredError) as error:
-                if _was_throttled(error):
-                    self._n_failed += 1
-                    return pause_after(self._n_failed, error)
-                if not (request.verb is Verb.DELETE and _is_gone(error)):
-                    extra = {"job": str(self.work.job), "request": f"{request.verb} {ref}", "error": str(error)}
-                    _LOGGER.info("request not accepted", extra=extra)
-                    self.failed(self.work)
-                    return None
-            else:
-                if request.verb is not Verb.DELETE:
-                    self._stored[ref] = answer
-                    self.answered(answer)
-            self._n_sent += 1
-        self.done(self.work)
-        return None
-
-
-@dataclass(slots=True)
-class ObjectsTask:
-    """Writes of other objects, in order; those after a refused one are skipped.
+    The outcome of a write that is open (it has a `number`) must become known: unless it is accepted, its object is read
+    until the server answers. A deletion of what is gone counts as accepted.
 
     Args:
         api: The API server.
         writes: The writes.
-        answered: Called with each object that the server returned.
-        refused: Called with the refused write, and why.
+        done: Called with each write and how it went.
+        asks_after: Unless 0: do not send the first, as that was done already; read its object after so many seconds.
     """
 
     api: Api
-    writes: Sequence[ObjectWrite]
-    answered: Callable[[JsonObject], None]
-    refused: Callable[[ObjectWrite, Exception], None]
-    _n_sent: int = 0
+    writes: Sequence[Write]
+    done: Callable[[Write, Answer], None]
+    asks_after: float = 0
+    # The server's last answer for each object.
+    _stored: dict[ObjectRef, JsonObject] = field(default_factory=dict)
+    # Why a write was not accepted whose object is to be read.
+    _refusal: Answer | None = None
+    _n_done: int = 0
     _n_failed: int = 0
 
     def __call__(self) -> float | None:
-        """Make the requests that were not accepted yet."""
-        for write in self.writes[self._n_sent :]:
+        """Make one attempt."""
+        if self.asks_after:
+            pause, self.asks_after, self._refusal = self.asks_after, 0, Answer(error="it is not known how it went")
+            return pause
+        for planned in self.writes[self._n_done :]:
+            stored = self._stored.get(planned.object)
+            write = planned if stored is None else planned.following(stored)
             try:
-                answer = self._send(write)
+                answer = self._attempt(write)
             except (RefusedError, UnansweredError) as error:
-                if _was_throttled(error):
-                    self._n_failed += 1
-                    return pause_after(self._n_failed, error)
-                if not (write.kind is ObjectWriteKind.DELETE and _is_gone(error)):
-                    _LOGGER.info("write not accepted", extra={"object": str(write.object), "error": str(error)})
-                    self.refused(write, error)
-                    return None
-            else:
-                if write.kind is not ObjectWriteKind.DELETE:
-                    self.answered(answer)
-            self._n_sent += 1
+                self._n_failed += 1
+                return pause_after(self._n_failed, error)
+            self._n_done += 1
+            self.done(planned, answer)
+            if not answer.is_accepted:
+                return None
+            if answer.object is not None:
+                self._stored[write.object] = answer.object
         return None
 
-    def _send(self, write: ObjectWrite) -> JsonObject:
-        ref, body = write.object, write.manifest
-        name = "" if write.kind is ObjectWriteKind.CREATE else ref.name
-        subresource = "status" if write.kind is ObjectWriteKind.PATCH_STATUS else ""
-        path = self.api.path(ref.kind, ref.namespace, name, subresource)
-        if write.kind is ObjectWriteKind.DELETE:
-            uid = text_at(write.manifest, "metadata", "uid")
-            body = {"preconditions": {"uid": uid}} if uid else {}
-        kind = MERGE_PATCH if write.kind is ObjectWriteKind.PATCH else "application/json"
-        return self.api.send(_OBJECT_METHODS[write.kind], path, body, content_type=kind)
+    def _attempt(self, write: Write) -> Answer:
+        """Send a write, or read its object if it was sent; raises an error after which to try the same again."""
+        if self._refusal is None:
+            try:
+                answer = _send(self.api, write)
+                return Answer(None if write.verb is Verb.DELETE else answer)
+            except (RefusedError, UnansweredError) as error:
+                if isinstance(error, RefusedError) and error.code == 429:
+                    # The server has not looked at it.
+                    raise
+                if write.verb is Verb.DELETE and _is_gone(error):
+                    return Answer()
+                _LOGGER.info("write not accepted", extra={"object": str(write.object), "error": str(error)})
+                refusal = Answer(error=str(error) or "refused", code=getattr(error, "code", 0))
+                if not write.number:
+                    return refusal
+                self._refusal = refusal
+        try:
+            newest = self.api.get(self.api.path(write.kind, write.namespace, write.name))
+        except RefusedError as error:
+            if not _is_gone(error):
+                raise
+            return replace(self._refusal, code=404)
+        return replace(self._refusal, object=newest)
+
+
+def _send(api: Api, write: Write) -> JsonObject:
+    name = "" if write.verb is Verb.CREATE else write.name
+    path = api.path(write.kind, write.namespace, name, write.subresource)
+    body: JsonObject | None = write.manifest
+    if write.verb is Verb.DELETE:
+        body = {**_DELETE_OPTIONS, "preconditions": write.preconditions}
+    elif write.verb is Verb.GET:
+        body = None
+    content_type = MERGE_PATCH if write.verb is Verb.PATCH else "application/json"
+    return api.send(_METHODS[write.verb], path, body, content_type=content_type)
 
 
 @dataclass(slots=True)

@@ -11,11 +11,10 @@ from typing import Self
 from kueuecore._json import JsonObject, int_at, object_at, text_at
 from kueuecore.configuration import Configuration
 from kueuecore.kubernetes.election import LeaseSettings
-from kueuecore.times import duration_ns
+from kueuecore.times import SECOND_NS, duration_ns
 
 __all__ = ["Address", "ServeSettings"]
 
-_SECOND_NS = 1_000_000_000
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -93,7 +92,7 @@ def _lease(settings: JsonObject) -> LeaseSettings | None:
 
     def seconds(name: str, default: int) -> int:
         text = text_at(election, name)
-        return max(1, round(duration_ns(text) / _SECOND_NS)) if text else default
+        return max(1, round(duration_ns(text) / SECOND_NS)) if text else default
 
     lease = LeaseSettings(
         namespace=text_at(election, "resourceNamespace") or _own_namespace() or text_at(settings, "namespace"),

@@ -10,7 +10,7 @@ from functools import partial
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.checks import WorkloadKey
 from kueuecore.configuration import Configuration
-from kueuecore.controller import Controller, WorkloadWrite
+from kueuecore.controller import Controller
 from kueuecore.errors import ManifestError
 from kueuecore.kubernetes.api import Answered, Api
 from kueuecore.kubernetes.decided import Decided, decided
@@ -20,11 +20,12 @@ from kueuecore.kubernetes.settings import ServeSettings
 from kueuecore.kubernetes.signals import stopped_by_signals
 from kueuecore.kubernetes.watches import News
 from kueuecore.kubernetes.watching import Watching
+from kueuecore.times import SECOND_NS
+from kueuecore.writes import Answer, Write
 
 __all__ = ["Difference", "Shadow", "serve_shadow"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
-_SECOND_NS = 1_000_000_000
 # What Kueue decides; the rest is what only Kueue or a job controller finds out.
 _COMPARED = frozenset({"admitted", "evicted"})
 _NONE = Decided("")
@@ -49,7 +50,7 @@ class Difference:
 class _Expected:
     """A decision made here that waits for Kueue to do the same."""
 
-    write: WorkloadWrite
+    write: Write
     here: Decided
     until: int
     is_reported: bool = False
@@ -95,7 +96,7 @@ class Shadow:
         self._api = api
         api.kinds = dict(self.loop.kinds)
         self._unlisted = set(api.kinds)
-        self._patience = round(patience_seconds * _SECOND_NS)
+        self._patience = round(patience_seconds * SECOND_NS)
         self._differs = differs
         self._inbox = Inbox()
         self._now = self._inbox.now
@@ -194,7 +195,7 @@ class Shadow:
             self._take(event)
             return
         del self._expected[key]
-        self.loop.refuse(expected.write, object_at(event, "object"), now=self._now())
+        self.loop.done(expected.write, Answer(object_at(event, "object"), "overtaken"), now=self._now())
 
     def _take(self, event: JsonObject) -> None:
         try:
@@ -247,7 +248,7 @@ class Shadow:
         if expected.here.what in _COMPARED and stored is not None and decided(stored) != expected.here:
             self._report(key, decided(stored), expected.here)
         del self._expected[key]
-        self.loop.refuse(expected.write, stored, gone=stored is None, now=self._now())
+        self.loop.done(expected.write, Answer(stored, "given up", 404 if stored is None else 0), now=self._now())
 
     def _report(self, key: WorkloadKey, kueue: Decided, here: Decided) -> None:
         self.n_differed += 1

@@ -12,19 +12,18 @@ from kueuecore._json import JsonObject, JsonValue, int_at, object_at, text_at
 from kueuecore.api_server import RefusedError
 from kueuecore.controller import is_heartbeat
 from kueuecore.kubernetes.api import Api, UnansweredError
-from kueuecore.times import backoff_ns
+from kueuecore.times import SECOND_NS, backoff_ns
 
 __all__ = ["Fault", "LateKinds", "News", "follow", "list_all"]
 
-_SECOND_NS = 1_000_000_000
-_FIRST_PAUSE_NS = _SECOND_NS // 5
-_LONGEST_PAUSE_NS = 60 * _SECOND_NS
+_FIRST_PAUSE_NS = SECOND_NS // 5
+_LONGEST_PAUSE_NS = 60 * SECOND_NS
 # For a kind that does not exist: CustomResourceDefinitions are watched, so this is for clusters that forbid it.
-_LONGEST_ABSENCE_NS = 600 * _SECOND_NS
+_LONGEST_ABSENCE_NS = 600 * SECOND_NS
 _ABSENT_AFTER = 3
 # A watch that ends sooner, without an event, was not worth opening.
 _SHORT_SECONDS = 1.0
-_LONGEST_SHORT_PAUSE_NS = 5 * _SECOND_NS
+_LONGEST_SHORT_PAUSE_NS = 5 * SECOND_NS
 _PAGE = 500
 # Retry after this long, whatever the server asks for.
 _LONGEST_ASKED_SECONDS = 600
@@ -86,7 +85,7 @@ class LateKinds:
             def is_due() -> bool:
                 return self._is_over or (for_kinds and self._n_changes != before)
 
-            self._changed.wait_for(is_due, timeout=pause_ns / _SECOND_NS)
+            self._changed.wait_for(is_due, timeout=pause_ns / SECOND_NS)
 
 
 def follow(
@@ -206,7 +205,7 @@ def _check_event(event: JsonObject, kind: str) -> None:
 def _asked_pause_ns(error: Exception) -> int:
     if not isinstance(error, RefusedError):
         return 0
-    return min(int_at(error.details, "retryAfterSeconds"), _LONGEST_ASKED_SECONDS) * _SECOND_NS
+    return min(int_at(error.details, "retryAfterSeconds"), _LONGEST_ASKED_SECONDS) * SECOND_NS
 
 
 class _Nodes:

@@ -18,13 +18,8 @@ if TYPE_CHECKING:
         MANAGER,
         Command,
         Connect,
-        Create,
-        Delete,
         ManagerProblem,
         ManagerTurn,
-        ObjectCommand,
-        Patch,
-        Read,
     )
     from kueuecore.multikueue.connections import ConnectionReason
     from kueuecore.multikueue.dispatcher_protocol import (
@@ -57,8 +52,6 @@ __all__ = [
     "Command",
     "Connect",
     "ConnectionReason",
-    "Create",
-    "Delete",
     "Dispatch",
     "DispatchFunction",
     "Dispatcher",
@@ -71,12 +64,9 @@ __all__ = [
     "ManagerTurn",
     "MultiKueueSettings",
     "Nomination",
-    "ObjectCommand",
     "OverflowPolicy",
     "Overflowing",
     "Override",
-    "Patch",
-    "Read",
     "Recall",
     "RecallingDispatcher",
     "Status",
@@ -95,7 +85,7 @@ __getattr__, __dir__ = lazy_names(
         "kueuecore.multikueue.adapters": "Adapter Status SyncContext",
         "kueuecore.multikueue.attempts": "MOST_ATTEMPTS",
         "kueuecore.multikueue.commands": """
-            MANAGER Command Connect Create Delete ManagerProblem ManagerTurn ObjectCommand Patch Read
+            MANAGER Command Connect ManagerProblem ManagerTurn
         """,
         "kueuecore.multikueue.connections": "ConnectionReason",
         "kueuecore.multikueue.dispatcher_protocol": """

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from kueuecore.multikueue.commands import MANAGER, Patch
+from kueuecore.multikueue.commands import MANAGER
 from kueuecore.multikueue.configs import check_status, is_of_multikueue
 from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.workload_group import status_patch
+from kueuecore.writes import Write
 
 __all__ = ["ActiveChecks"]
 
@@ -26,7 +27,7 @@ class ActiveChecks:
         """Schedule a review of all checks: something that affects them has changed."""
         self.next = at if self.next is None else min(self.next, at)
 
-    def commands(self, now: int) -> list[Patch]:
+    def commands(self, now: int) -> list[Write]:
         """Return patches for the checks whose condition changes, if a review is due."""
         if self.next is None or self.next > now:
             return []

@@ -7,8 +7,9 @@ from functools import partial
 
 from kueuecore._json import JsonObject, text_at
 from kueuecore.controller import Metrics
-from kueuecore.multikueue.commands import Command, Create, ObjectCommand, Patch
+from kueuecore.multikueue.commands import Command
 from kueuecore.multikueue.workload_group import Result
+from kueuecore.writes import Verb, Write
 
 __all__ = ["CommandCounts"]
 
@@ -31,17 +32,17 @@ class CommandCounts:
             return
         queue = text_at(workload, "status", "admission", "clusterQueue")
         for command in commands:
-            if isinstance(command, Create) and command.kind == "Workload":
+            if isinstance(command, Write) and (command.verb, command.kind) == (Verb.CREATE, "Workload"):
                 self._counts[command.number] = partial(self._metrics.count_dispatched, queue, command.cluster)
         last = commands[-1] if commands else None
-        if result.admits and isinstance(last, Patch) and last.kind == "Workload":
+        if result.admits and isinstance(last, Write) and (last.verb, last.kind) == (Verb.PATCH, "Workload"):
             self._counts[last.number] = partial(self._metrics.count_admitted_on_worker, queue, result.admits)
 
-    def count(self, command: ObjectCommand) -> None:
+    def count(self, command: Write) -> None:
         """Count a command that was carried out."""
         if (count := self._counts.get(command.number)) is not None:
             count()
 
-    def drop(self, command: ObjectCommand) -> None:
+    def drop(self, command: Write) -> None:
         """Forget a command that is done, whether it succeeded or not."""
         self._counts.pop(command.number, None)

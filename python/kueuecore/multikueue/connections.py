@@ -8,15 +8,14 @@ from enum import StrEnum
 from kueuecore._conditions import with_condition
 from kueuecore._json import JsonObject
 from kueuecore.multikueue.work_queue import failure_delay_ns
-from kueuecore.times import backoff_ns, format_time
+from kueuecore.times import SECOND_NS, backoff_ns, format_time
 
 __all__ = ["Connection", "ConnectionReason", "establish_timeout_ns", "retry_delay_ns"]
 
-_SECOND_NS = 1_000_000_000
-_RETRY_NS = 5 * _SECOND_NS
+_RETRY_NS = 5 * SECOND_NS
 _MOST_STEPS = 7
-_FIRST_ESTABLISH_NS = 60 * _SECOND_NS
-_LAST_ESTABLISH_NS = 600 * _SECOND_NS
+_FIRST_ESTABLISH_NS = 60 * SECOND_NS
+_LAST_ESTABLISH_NS = 600 * SECOND_NS
 
 
 class ConnectionReason(StrEnum):
@@ -141,6 +140,6 @@ class Connection:
             return with_condition(cluster, "Active", is_true=True, reason="Active", message="Connected", now=now)
         message = f"load client config failed: {error}" if reason.is_of_configuration else error
         if self.n_failed and tells_next_attempt:
-            at = format_time(self.next_attempt // _SECOND_NS * _SECOND_NS)
+            at = format_time(self.next_attempt // SECOND_NS * SECOND_NS)
             message += f"; connection attempts: {self.n_failed}, next connection attempt: {at}"
         return with_condition(cluster, "Active", is_true=False, reason=reason, message=message, now=now)

@@ -7,11 +7,12 @@ from typing import TypeAlias
 
 from kueuecore._json import JsonObject, text_at
 from kueuecore.multikueue.adapters import Adapter, gvk_text, is_owned, owner_of, prebuilt_name
-from kueuecore.multikueue.commands import MANAGER, Delete
+from kueuecore.multikueue.commands import MANAGER
 from kueuecore.multikueue.connections import Connection
 from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.workload_group import delete
+from kueuecore.writes import Write
 
 __all__ = ["GarbageCollection"]
 
@@ -52,7 +53,7 @@ class GarbageCollection:
             return 0
         return None if self._clean is not None and self._clean == self._seen() else self._next
 
-    def commands(self, now: int) -> list[Delete]:
+    def commands(self, now: int) -> list[Write]:
         """Return what to delete: at each interval the jobs, and each copy once none of its jobs is seen any more.
 
         If a copy were deleted first and the deletion of its job got lost, nothing would lead to that job any more.
@@ -82,9 +83,9 @@ class GarbageCollection:
         stores = {name: (store, store.n_changes) for name, store in self._stores.items()}
         return stores, frozenset(name for name, it in self._connections.items() if it.is_connected)
 
-    def _found(self, *, is_due: bool) -> tuple[list[Delete], set[tuple[str, str]]]:
+    def _found(self, *, is_due: bool) -> tuple[list[Write], set[tuple[str, str]]]:
         """Return what to delete, and the copies that wait for their jobs; between looks only considers such copies."""
-        commands: list[Delete] = []
+        commands: list[Write] = []
         left: set[tuple[str, str]] = set()
         if not is_due and not self._without_jobs_soon:
             return commands, left

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
 from kueuecore.checks import WorkloadKey
 from kueuecore.jobs.field_paths import without_value
 from kueuecore.multikueue.adapters import Adapter, adapter_for, clone_metadata, gvk_text, prebuilt_name, with_text
-from kueuecore.multikueue.commands import MANAGER, Create
+from kueuecore.multikueue.commands import MANAGER
 from kueuecore.multikueue.dispatcher_protocol import OverflowPolicy
 from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.workload_group import Result, delete
+from kueuecore.writes import Verb, Write
 
 __all__ = ["MOVING_LABEL", "JobMoves", "moved_workload"]
 
@@ -65,7 +65,7 @@ class JobMoves:
         overflowing = self._policy.look(job, workload, now=now)
         if overflowing.queue not in ("", texts_at(job, "metadata", "labels").get(_QUEUE)):
             manifest = _made_anew(job, adapter, overflowing.queue)
-            return Result([Create(cluster=MANAGER, manifest=_record(key, job, manifest))])
+            return Result([Write(Verb.CREATE, _record(key, job, manifest))])
         again = self._settings.wake_in_ns(overflowing.look_again, now)
         return None if again is None else Result(wake_in_ns=again)
 
@@ -76,7 +76,7 @@ class JobMoves:
         name = text_at(manifest, "metadata", "name")
         there = self._store.get(text_at(manifest, "kind"), name, namespace=namespace)
         if there is None:
-            return Result([Create(cluster=MANAGER, manifest=manifest)])
+            return Result([Write(Verb.CREATE, manifest)])
         if text_at(there, "metadata", "uid") != text_at(record, "data", "uid"):
             return Result([delete(MANAGER, record)])
         if text_at(there, "metadata", "deletionTimestamp"):
@@ -86,7 +86,7 @@ class JobMoves:
             # It got quota here after all.
             return Result([delete(MANAGER, record)])
         # A job that has started since then has another version.
-        return Result([replace(delete(MANAGER, there), resource_version=text_at(there, "metadata", "resourceVersion"))])
+        return Result([delete(MANAGER, there, is_of_version=True)])
 
     def _written_down(self, record: JsonObject) -> JsonObject | None:
         """Return the job stored in a ConfigMap; None if it holds anything else, as others may have written it."""

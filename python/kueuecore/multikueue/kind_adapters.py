@@ -21,11 +21,6 @@ __all__ = ["adapters_of"]
 
 _JOB_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/controller-uid")
 _PATCH_MANAGER = "kueue.x-k8s.io/manager"
-_COMMON = (
-    *("JobSet", "MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob"),
-    *("RayJob", "RayCluster", "RayService", "TrainJob", "AppWrapper"),
-)
-_WITHOUT_MANAGED_BY = ("Pod", "StatefulSet", "LeaderWorkerSet")
 
 
 def adapters_of(
@@ -38,7 +33,7 @@ def adapters_of(
 
     Args:
         settings: The settings, for gates and frameworks: kinds that the frameworks do not name have no adapter.
-        integrations: The kinds of jobs; those that Kueue cannot delegate have no adapter.
+        integrations: The kinds of jobs; those with `supports_multikueue` have an adapter.
         own: Your own adapters; they take precedence.
 
     Example:
@@ -46,11 +41,10 @@ def adapters_of(
         >>> len(adapters), adapters["batch/v1, Kind=Job"].managed_by
         (11, ('spec', 'managedBy'))
     """
-    found = [_batch_job(settings)] if BATCH_JOB.framework in settings.frameworks else []
-    found += [
-        _of_kind(it, settings)
-        for it in integrations.values()
-        if it.kind in (*_COMMON, *_WITHOUT_MANAGED_BY) and it.framework in settings.frameworks
+    found = [
+        _of_kind(integration, settings)
+        for integration in integrations.values()
+        if integration.supports_multikueue and integration.framework in settings.frameworks
     ]
     found += [_external(name) for name in settings.external_frameworks if settings.has_custom_jobs]
     return {adapter.gvk: adapter for adapter in (*found, *own)}
@@ -59,6 +53,8 @@ def adapters_of(
 def _of_kind(integration: Integration, settings: MultiKueueSettings) -> Adapter:
     api_version, kind = integration.api_version, integration.kind
     match kind:
+        case "Job":
+            return _batch_job(settings)
         case "Pod":
             return Adapter(api_version=api_version, kind=kind, managed_by=None, status=_pod_status, members=_pods)
         case "StatefulSet":

@@ -21,13 +21,8 @@ from kueuecore.multikueue.commands import (
     MANAGER,
     Command,
     Connect,
-    Create,
-    Delete,
     ManagerProblem,
     ManagerTurn,
-    ObjectCommand,
-    Patch,
-    Read,
 )
 from kueuecore.multikueue.connections import ConnectionReason
 from kueuecore.multikueue.dispatcher_protocol import Attempt, Dispatcher, OverflowPolicy
@@ -48,6 +43,7 @@ from kueuecore.multikueue.worker_connections import WorkerConnections
 from kueuecore.multikueue.workload_group import Result
 from kueuecore.multikueue.workload_looks import WorkloadLooks, WorkloadMemory
 from kueuecore.times import TimeLike, nanoseconds
+from kueuecore.writes import Answer, Verb, Write
 
 __all__ = ["Manager"]
 
@@ -56,7 +52,7 @@ class Manager:
     """The state and the decisions of the MultiKueue manager. It does no I/O and has no clock.
 
     Its caller feeds it what the watches of all clusters deliver (`observe`, `resync`), asks for a `turn`, carries out
-    the commands, and reports how each went (`confirm`, `refuse`; `connected`, `connection_failed`). As in Kueue, it
+    the commands, and reports how each went (`done`; `connected`, `connection_failed`). As in Kueue, it
     works beside the scheduler of the manager cluster: the scheduler gives quota and evicts, the manager sets its own
     check. Not safe for concurrent use by several threads.
 
@@ -295,12 +291,13 @@ class Manager:
 
     # Results of commands.
 
-    def confirm(self, command: ObjectCommand, answer: JsonObject | None = None, *, now: TimeLike) -> bool:
-        """Report that a command was carried out.
+    def done(self, write: Write, answer: Answer, *, now: TimeLike) -> bool:
+        """Report how a write went. If it was refused or its outcome is unknown, it is decided anew.
 
         Args:
-            command: The command.
-            answer: The object in the API server's answer; also for a deletion that waits for finalizers.
+            write: The write.
+            answer: How it went, with the object that a deletion leaves until its finalizers are gone. After a conflict
+                (409), or if a creation found one of that name, get the current object.
             now: The time.
 
         Returns:
@@ -311,61 +308,25 @@ class Manager:
             ValueError: The answer is another object. Nothing has changed.
         """
         at = nanoseconds(now)
-        if not self._is_open(command):
+        instance("answer", answer, Answer)
+        if not self._ledger.is_open(instance("write", write, Write)):
             return False
-        if answer is not None:
-            check_key("answer", answer, (command.kind, command.namespace, command.name))
-        store = self._stores[command.cluster]
-        if isinstance(command, Delete):
-            if answer is None:
-                store.drop(command.kind, command.name, namespace=command.namespace, uid=command.uid)
-        elif not isinstance(command, Read):
-            answer = self._expected(command) if answer is None else answer
-        if answer is not None:
-            store.put(answer)
-        self._counts.count(command)
-        self._close(command, at)
-        return True
-
-    def refuse(
-        self,
-        command: ObjectCommand,
-        newest: JsonObject | None = None,
-        *,
-        now: TimeLike,
-        gone: bool = False,
-    ) -> bool:
-        """Report that a command was refused, or that its outcome is unknown: it is decided anew.
-
-        Args:
-            command: The command.
-            newest: The current object. Get it after a conflict (409), or if a creation found one of that name.
-            now: The time.
-            gone: Whether the object no longer exists (404).
-
-        Returns:
-            False if the result no longer matters because the connection to its cluster was lost meanwhile.
-
-        Raises:
-            TypeError: `newest` is not plain data. Nothing has changed.
-            ValueError: `newest` is another object. Nothing has changed.
-        """
-        at, has_gone = nanoseconds(now), flag("gone", gone)
-        if not self._is_open(command):
-            return False
-        if newest is not None:
-            check_key("newest", newest, (command.kind, command.namespace, command.name))
-        store = self._stores[command.cluster]
-        if newest is not None:
-            store.put(newest)
-        elif has_gone and not isinstance(command, Create):
-            uid = command.uid if isinstance(command, Delete) else ""
-            store.drop(command.kind, command.name, namespace=command.namespace, uid=uid)
-        self._close(command, at, has_failed=newest is None and not has_gone)
+        store, found, is_deletion = self._stores[write.cluster], answer.object, write.verb is Verb.DELETE
+        if found is not None:
+            check_key("answer", found, (write.kind, write.namespace, write.name))
+        elif answer.is_accepted and not is_deletion:
+            found = self._expected(write)
+        if found is not None:
+            store.put(found)
+        elif (is_deletion and answer.is_accepted) or (answer.is_gone and write.verb is not Verb.CREATE):
+            store.drop(write.kind, write.name, namespace=write.namespace, uid=write.uid if is_deletion else "")
+        if answer.is_accepted:
+            self._counts.count(write)
+        self._close(write, at, has_failed=not (answer.is_accepted or answer.is_gone or found is not None))
         return True
 
     @property
-    def open_commands(self) -> tuple[ObjectCommand, ...]:
+    def open_commands(self) -> tuple[Write, ...]:
         """Return the commands whose results have not been reported yet; connecting does not count."""
         return self._ledger.commands
 
@@ -381,7 +342,7 @@ class Manager:
         if result.problem:
             self._workloads.failed(key, at)
         elif not result.commands:
-            # Commands have not succeeded until they are confirmed.
+            # Commands have not succeeded until they are accepted.
             self._workloads.went_well(key)
         if result.wake_in_ns is not None:
             self._workloads.add(key, at + result.wake_in_ns)
@@ -413,11 +374,6 @@ class Manager:
 
     # Open commands.
 
-    def _is_open(self, command: ObjectCommand) -> bool:
-        if not isinstance(command, ObjectCommand):
-            raise TypeError(f"command must be a turn's command about an object, not {type(command).__name__}")
-        return self._ledger.is_open(command)
-
     def _opened(self, commands: Iterable[Command], about: WorkloadKey | None, at: int) -> list[Command]:
         """Number the commands; what would touch an object with an open command is decided anew afterwards."""
         opened, left_out = self._ledger.open(commands, about)
@@ -425,7 +381,7 @@ class Manager:
             self._workloads.add(about, at + self.settings.batch_period_ns)
         return opened
 
-    def _close(self, command: ObjectCommand, at: int, *, has_failed: bool = False) -> None:
+    def _close(self, command: Write, at: int, *, has_failed: bool = False) -> None:
         about = self._ledger.close(command)
         was_nomination = command.number in self._nominations
         self._nominations.discard(command.number)
@@ -444,12 +400,12 @@ class Manager:
         for command in [it for it in self.open_commands if it.cluster == cluster]:
             self._close(command, at)
 
-    def _expected(self, command: Create | Patch) -> JsonObject | None:
-        """Return what an object looks like after a command, unless the answer says otherwise."""
-        if isinstance(command, Create):
-            return command.manifest
-        stored = self._stores[command.cluster].get(command.kind, command.name, namespace=command.namespace)
-        return patched(stored, command.patch) if stored is not None else None
+    def _expected(self, write: Write) -> JsonObject | None:
+        """Return what an object looks like after a write, unless the answer says otherwise."""
+        if write.verb is Verb.CREATE:
+            return write.manifest
+        stored = self._stores[write.cluster].get(write.kind, write.name, namespace=write.namespace)
+        return patched(stored, write.manifest) if stored is not None and write.verb is Verb.PATCH else None
 
 
 def _check_parts(

@@ -8,10 +8,11 @@ from dataclasses import replace
 from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.jobs.context import annotations_of
-from kueuecore.multikueue.commands import MANAGER, Command, Create
+from kueuecore.multikueue.commands import MANAGER, Command
 from kueuecore.multikueue.copies import copy_of
 from kueuecore.multikueue.dispatcher_protocol import AttemptOutcome, Nomination, Override
 from kueuecore.multikueue.workload_group import Group, Result, ownership_problem, status_patch
+from kueuecore.writes import Verb, Write
 
 __all__ = ["nominate"]
 
@@ -114,7 +115,7 @@ def _copies(
         elif worker.workload is None:
             override = (overrides or {}).get(name)
             copy = copy_of(group.local, group.settings, is_gated=is_gated, override=override)
-            commands.append(Create(cluster=name, manifest=copy))
+            commands.append(Write(Verb.CREATE, copy, cluster=name))
     return Result(commands, problem="; ".join(problems))
 
 

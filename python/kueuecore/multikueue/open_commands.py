@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kueuecore.checks import WorkloadKey
-from kueuecore.multikueue.commands import Command, Connect, ObjectCommand, ObjectKey
+from kueuecore.multikueue.commands import Command, Connect, ObjectKey
+from kueuecore.writes import Write
 
 __all__ = ["OpenCommands"]
 
@@ -15,7 +16,7 @@ class OpenCommands:
     """The commands whose results have not been reported yet. Connecting does not count."""
 
     def __init__(self) -> None:
-        self._open: dict[ObjectKey, tuple[ObjectCommand, WorkloadKey | None]] = {}
+        self._open: dict[ObjectKey, tuple[Write, WorkloadKey | None]] = {}
         self._n_open: dict[WorkloadKey, int] = {}
         self._n_commands = 0
 
@@ -44,7 +45,7 @@ class OpenCommands:
                     self._n_open[about] = self._n_open.get(about, 0) + 1
         return opened, left_out
 
-    def is_open(self, command: ObjectCommand) -> bool:
+    def is_open(self, command: Write) -> bool:
         """Return whether a command is open and has not been superseded by another for the same object."""
         found = self._open.get(_key(command))
         return found is not None and found[0].number == command.number
@@ -53,7 +54,7 @@ class OpenCommands:
         """Return whether a command about a Workload is open."""
         return workload in self._n_open
 
-    def close(self, command: ObjectCommand) -> WorkloadKey | None:
+    def close(self, command: Write) -> WorkloadKey | None:
         """Close a command, and return the Workload that it was about."""
         _, about = self._open.pop(_key(command))
         if about is not None:
@@ -63,10 +64,10 @@ class OpenCommands:
         return about
 
     @property
-    def commands(self) -> tuple[ObjectCommand, ...]:
+    def commands(self) -> tuple[Write, ...]:
         """Return all open commands, oldest first."""
         return tuple(command for command, _ in self._open.values())
 
 
-def _key(command: ObjectCommand) -> ObjectKey:
+def _key(command: Write) -> ObjectKey:
     return command.cluster, command.kind, command.namespace, command.name

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from kueuecore._conditions import condition, is_true, transition_time
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
-from kueuecore.multikueue.commands import Patch
 from kueuecore.multikueue.settings import MULTIKUEUE
 from kueuecore.multikueue.workload_group import Group, status_patch
 from kueuecore.times import format_time
+from kueuecore.writes import Write
 
 __all__ = ["open_gate"]
 
 
-def open_gate(group: Group) -> tuple[Patch | None, int | None]:
+def open_gate(group: Group) -> tuple[Write | None, int | None]:
     """Return the command that lets the next worker preempt, if it may start now, and when to look again.
 
     The next worker is the one that has waited longest; ties go to the first in the config.

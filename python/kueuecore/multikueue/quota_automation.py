@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from kueuecore._conditions import condition, with_condition
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.jobs.quantities import total
-from kueuecore.multikueue.commands import MANAGER, Patch
+from kueuecore.multikueue.commands import MANAGER
 from kueuecore.multikueue.configs import ConfigError, clusters_of, config_of_check, is_of_multikueue
 from kueuecore.multikueue.connections import Connection
 from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.settings import MultiKueueSettings
-from kueuecore.multikueue.workload_group import patch_of, status_patch
+from kueuecore.multikueue.workload_group import patch, status_patch
+from kueuecore.writes import Write
 
 __all__ = ["QuotaAutomation"]
 
@@ -42,7 +43,7 @@ class QuotaAutomation:
         if self._is_on:
             self.next = at if self.next is None else min(self.next, at)
 
-    def commands(self, now: int) -> list[Patch]:
+    def commands(self, now: int) -> list[Write]:
         """Return the patches for ClusterQueues, if a review is due: quotas first, then conditions."""
         if self.next is None or self.next > now:
             return []
@@ -54,7 +55,7 @@ class QuotaAutomation:
             commands += [command] if command is not None else []
         return commands
 
-    def _command(self, cluster_queue: JsonObject, store: ObjectStore, now: int) -> Patch | None:
+    def _command(self, cluster_queue: JsonObject, store: ObjectStore, now: int) -> Write | None:
         strategy = list_at(cluster_queue, "spec", "admissionChecksStrategy", "admissionChecks")
         names = {text_at(it, "name") for it in strategy}
         checks = (it for it in store.of_kind("AdmissionCheck") if is_of_multikueue(it))
@@ -107,7 +108,7 @@ class QuotaAutomation:
         return {resource: total(each) for resource, each in amounts.items()}
 
 
-def _with_quotas(cluster_queue: JsonObject, totals: Mapping[str, str]) -> Patch | None:
+def _with_quotas(cluster_queue: JsonObject, totals: Mapping[str, str]) -> Write | None:
     """Return a patch that sets these nominal quotas on the only flavor, without limits; None if it has them already."""
     group = object_at(list_at(cluster_queue, "spec", "resourceGroups")[0])
     flavor = object_at(list_at(group, "flavors")[0])
@@ -121,15 +122,15 @@ def _with_quotas(cluster_queue: JsonObject, totals: Mapping[str, str]) -> Patch 
     if there == wanted:
         return None
     groups: list[JsonValue] = [{**group, "flavors": [{**flavor, "resources": wanted}]}]
-    return patch_of(MANAGER, cluster_queue, {"spec": {"resourceGroups": groups}})
+    return patch(MANAGER, cluster_queue, {"spec": {"resourceGroups": groups}})
 
 
-def _told(cluster_queue: JsonObject, reason: str, message: str, now: int, *, is_true: bool = False) -> Patch | None:
+def _told(cluster_queue: JsonObject, reason: str, message: str, now: int, *, is_true: bool = False) -> Write | None:
     status = with_condition(cluster_queue, _CONDITION, is_true=is_true, reason=reason, message=message, now=now)
     return status_patch(MANAGER, cluster_queue, status)
 
 
-def _without_condition(cluster_queue: JsonObject) -> Patch | None:
+def _without_condition(cluster_queue: JsonObject) -> Write | None:
     if condition(cluster_queue, _CONDITION) is None:
         return None
     conditions = list_at(cluster_queue, "status", "conditions")

@@ -10,7 +10,7 @@ from typing import Self
 from kueuecore._json import int_at, list_at, object_at, text_at
 from kueuecore.configuration import Configuration
 from kueuecore.jobs.context import INSTALLED_FRAMEWORKS
-from kueuecore.times import duration_ns
+from kueuecore.times import SECOND_NS, duration_ns
 
 __all__ = ["ALL_AT_ONCE", "INCREMENTAL", "MULTIKUEUE", "ORIGIN_LABEL", "MultiKueueSettings", "WinCondition"]
 
@@ -21,8 +21,7 @@ ORIGIN_LABEL = "kueue.x-k8s.io/multikueue-origin"
 ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 
-_SECOND_NS = 1_000_000_000
-_MINUTE_NS = 60 * _SECOND_NS
+_MINUTE_NS = 60 * SECOND_NS
 
 
 class WinCondition(StrEnum):
@@ -93,8 +92,8 @@ class MultiKueueSettings:
     workers_scale_ray: bool = False
     looks_again_at_checks: bool = True
     tells_next_attempt: bool = True
-    batch_period_ns: int = _SECOND_NS
-    deferred_sync_ns: int = 2 * _SECOND_NS
+    batch_period_ns: int = SECOND_NS
+    deferred_sync_ns: int = 2 * SECOND_NS
     round_ns: int = 5 * _MINUTE_NS
     preemption_timeout_ns: int = 5 * _MINUTE_NS
     win_condition: WinCondition = WinCondition.ADMITTED

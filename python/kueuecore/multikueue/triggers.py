@@ -11,7 +11,6 @@ from kueuecore.checks import WorkloadKey
 from kueuecore.multikueue.active_checks import ActiveChecks
 from kueuecore.multikueue.adapters import Adapter, prebuilt_name
 from kueuecore.multikueue.affected_workloads import AffectedWorkloads, key_of
-from kueuecore.multikueue.commands import ObjectCommand
 from kueuecore.multikueue.configs import clusters_of, parameters_of
 from kueuecore.multikueue.job_moves import moved_workload
 from kueuecore.multikueue.quota_automation import QuotaAutomation
@@ -19,6 +18,7 @@ from kueuecore.multikueue.settings import MultiKueueSettings
 from kueuecore.multikueue.work_queue import WorkQueue
 from kueuecore.multikueue.worker_connections import WorkerConnections
 from kueuecore.multikueue.workload_looks import WorkloadMemory
+from kueuecore.writes import Write
 
 __all__ = ["Triggers"]
 
@@ -109,13 +109,13 @@ class Triggers:
         else:
             self.affected.by_job(manifest, soon)
 
-    def written(self, command: ObjectCommand, at: int) -> None:
-        """Handle the end of a command that was about no Workload, whether it succeeded or not."""
-        if command.kind == "AdmissionCheck":
+    def written(self, write: Write, at: int) -> None:
+        """Handle the end of a write that was about no Workload, whether it succeeded or not."""
+        if write.kind == "AdmissionCheck":
             self.checks.look_at_all(at)
-        elif command.kind == "MultiKueueCluster":
+        elif write.kind == "MultiKueueCluster":
             self.checks.look_at_all(at)
-            self.links.look_at(command.name, at)
+            self.links.look_at(write.name, at)
             self.quota.look_at_all(at + self.settings.batch_period_ns)
-        elif command.kind == "ClusterQueue":
+        elif write.kind == "ClusterQueue":
             self.quota.look_at_all(at)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from kueuecore._arguments import each, shown
 from kueuecore._json import JsonObject, text_at
+from kueuecore._kinds import KUEUE
 from kueuecore.controller.validation import check_version, plain_object
 from kueuecore.jobs.context import group_of
 from kueuecore.multikueue.adapters import Adapter
@@ -13,7 +14,6 @@ from kueuecore.multikueue.commands import MANAGER
 
 __all__ = ["WatchedKinds"]
 
-_KUEUE = "kueue.x-k8s.io/v1beta2"
 _MANAGER_KINDS = ("MultiKueueCluster", "MultiKueueConfig", "AdmissionCheck", "ClusterQueue", "LocalQueue", "Workload")
 _WORKER_KINDS = ("ClusterQueue", "LocalQueue", "Workload")
 
@@ -28,10 +28,10 @@ class WatchedKinds:
 
     def __init__(self, adapters: Iterable[Adapter], *, overflows: bool) -> None:
         jobs = {it.kind: it.api_version for it in adapters}
-        self.manager = {**dict.fromkeys(_MANAGER_KINDS, _KUEUE), **jobs}
+        self.manager = {**dict.fromkeys(_MANAGER_KINDS, KUEUE), **jobs}
         if overflows:
             self.manager["ConfigMap"] = "v1"
-        self.worker = {**dict.fromkeys(_WORKER_KINDS, _KUEUE), **jobs}
+        self.worker = {**dict.fromkeys(_WORKER_KINDS, KUEUE), **jobs}
 
     def are_watched(self, cluster: str, manifest: JsonObject) -> bool:
         """Return whether an object of a cluster is of a watched kind. Other groups have kinds of the same names."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kueuecore._json import JsonObject, object_at, text_at
-from kueuecore.multikueue.commands import MANAGER, Connect, Patch
+from kueuecore.multikueue.commands import MANAGER, Command, Connect
 from kueuecore.multikueue.connections import Connection, ConnectionReason, establish_timeout_ns
 from kueuecore.multikueue.object_store import ObjectStore
 from kueuecore.multikueue.settings import MultiKueueSettings
@@ -78,9 +78,9 @@ class WorkerConnections:
             self.connections[cluster].source = None
             self._queue.add(cluster, now)
 
-    def commands(self, now: int) -> list[Connect | Patch]:
+    def commands(self, now: int) -> list[Command]:
         """Return the commands for the clusters that are due."""
-        commands: list[Connect | Patch] = []
+        commands: list[Command] = []
         for cluster in self._queue.take(now):
             manifest = self._store.get("MultiKueueCluster", cluster)
             if manifest is None or text_at(manifest, "metadata", "deletionTimestamp"):

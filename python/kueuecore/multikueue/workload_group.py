@@ -12,10 +12,11 @@ from kueuecore.decisions import Event
 from kueuecore.jobs.context import ELASTIC_JOB, annotations_of
 from kueuecore.multikueue.adapters import Adapter, SyncContext, is_owned
 from kueuecore.multikueue.attempts import with_attempt
-from kueuecore.multikueue.commands import MANAGER, Command, Delete, Patch, Read
+from kueuecore.multikueue.commands import MANAGER, Command
 from kueuecore.multikueue.dispatcher_protocol import Attempt, AttemptOutcome, Dispatch, Dispatcher
 from kueuecore.multikueue.kueue_dispatchers import is_kueues
 from kueuecore.multikueue.settings import ORIGIN_LABEL, MultiKueueSettings
+from kueuecore.writes import Verb, Write, patch_of, reference
 
 __all__ = [
     "Group",
@@ -24,7 +25,7 @@ __all__ = [
     "delete",
     "event",
     "ownership_problem",
-    "patch_of",
+    "patch",
     "replaced_name",
     "status_patch",
     "update",
@@ -185,7 +186,7 @@ class Group:
         finalizers = list_at(worker.workload, "metadata", "finalizers")
         if _FINALIZER in finalizers:
             kept = [it for it in finalizers if it != _FINALIZER]
-            return [patch_of(cluster, worker.workload, {"metadata": {"finalizers": kept}})]
+            return [patch(cluster, worker.workload, {"metadata": {"finalizers": kept}})]
         if text_at(worker.workload, "metadata", "deletionTimestamp"):
             return []
         return [delete(cluster, worker.workload)]
@@ -268,38 +269,31 @@ def event(workload: JsonObject, kind: str, message: str) -> Event:
     return Event(kind, "MultiKueue", namespace, name, message)
 
 
-def patch_of(
-    cluster: str, stored: JsonObject, patch: JsonObject, *, subresource: str = "", events: tuple[Event, ...] = ()
-) -> Patch:
-    """Return the command that patches an object in the version that was seen."""
-    metadata = object_at(stored, "metadata")
-    guard: JsonObject = {key: metadata[key] for key in ("uid", "resourceVersion") if key in metadata}
-    patch = {**patch, "metadata": {**guard, **object_at(patch, "metadata")}}
-    return Patch(
-        cluster=cluster,
-        api_version=text_at(stored, "apiVersion"),
-        kind=text_at(stored, "kind"),
-        namespace=text_at(metadata, "namespace"),
-        name=text_at(metadata, "name"),
-        subresource=subresource,
-        patch=patch,
-        events=events,
-    )
+def patch(
+    cluster: str,
+    stored: JsonObject,
+    changes: JsonObject,
+    *,
+    subresource: str = "",
+    events: tuple[Event, ...] = (),
+    is_of_version: bool = True,
+) -> Write:
+    """Return the write that changes an object in the version that was seen."""
+    manifest = patch_of(stored, changes, is_of_version=is_of_version)
+    return Write(Verb.PATCH, manifest, subresource, cluster=cluster, events=events)
 
 
-def status_patch(cluster: str, stored: JsonObject, status: JsonObject, events: tuple[Event, ...] = ()) -> Patch | None:
-    """Return the command that changes the status of an object; None if it has that status already."""
-    patch = merge_patch(object_at(stored, "status"), status)
-    if not patch:
-        return None
-    return patch_of(cluster, stored, {"status": patch}, subresource="status", events=events)
+def status_patch(cluster: str, stored: JsonObject, status: JsonObject, events: tuple[Event, ...] = ()) -> Write | None:
+    """Return the write that changes the status of an object; None if it has that status already."""
+    changes = merge_patch(object_at(stored, "status"), status)
+    return patch(cluster, stored, {"status": changes}, subresource="status", events=events) if changes else None
 
 
-def update(cluster: str, stored: JsonObject, wanted: JsonObject) -> Patch | None:
-    """Return the command that changes an object except for its status; None if it is as wanted already."""
+def update(cluster: str, stored: JsonObject, wanted: JsonObject) -> Write | None:
+    """Return the write that changes an object except for its status; None if it is as wanted already."""
     kept = {key: value for key, value in stored.items() if key != "status"}
-    patch = merge_patch(kept, {key: value for key, value in wanted.items() if key != "status"})
-    return patch_of(cluster, stored, patch) if patch else None
+    changes = merge_patch(kept, {key: value for key, value in wanted.items() if key != "status"})
+    return patch(cluster, stored, changes) if changes else None
 
 
 def ownership_problem(manifest: JsonObject, origin: str) -> str:
@@ -311,25 +305,10 @@ def ownership_problem(manifest: JsonObject, origin: str) -> str:
     return f"remote object is not owned by MultiKueue: {expected}"
 
 
-def delete(cluster: str, manifest: JsonObject) -> Delete:
-    """Return the command that deletes an object on a worker."""
-    metadata = object_at(manifest, "metadata")
-    return Delete(
-        cluster=cluster,
-        api_version=text_at(manifest, "apiVersion"),
-        kind=text_at(manifest, "kind"),
-        namespace=text_at(metadata, "namespace"),
-        name=text_at(metadata, "name"),
-        uid=text_at(metadata, "uid"),
-    )
+def delete(cluster: str, manifest: JsonObject, *, is_of_version: bool = False) -> Write:
+    """Return the write that deletes an object: not a new one of the same name."""
+    return Write(Verb.DELETE, reference(manifest, is_of_version=is_of_version), cluster=cluster)
 
 
-def _read(cluster: str, manifest: JsonObject) -> Read:
-    metadata = object_at(manifest, "metadata")
-    return Read(
-        cluster=cluster,
-        api_version=text_at(manifest, "apiVersion"),
-        kind=text_at(manifest, "kind"),
-        namespace=text_at(metadata, "namespace"),
-        name=text_at(metadata, "name"),
-    )
+def _read(cluster: str, manifest: JsonObject) -> Write:
+    return Write(Verb.GET, reference(manifest), cluster=cluster)

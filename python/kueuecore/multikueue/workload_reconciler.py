@@ -13,12 +13,13 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._patches import merge_patch, patched
 from kueuecore.decisions import Event
 from kueuecore.multikueue.adapters import Status
-from kueuecore.multikueue.commands import MANAGER, Command, Create, Patch
+from kueuecore.multikueue.commands import MANAGER, Command
 from kueuecore.multikueue.copies import has_changed_priority, is_in_sync, job_override
 from kueuecore.multikueue.dispatcher_protocol import AttemptOutcome, RecallingDispatcher
 from kueuecore.multikueue.nomination import nominate
 from kueuecore.multikueue.preemption_gates import open_gate
-from kueuecore.multikueue.workload_group import Group, Result, event, ownership_problem, patch_of, status_patch, update
+from kueuecore.multikueue.workload_group import Group, Result, event, ownership_problem, patch, status_patch, update
+from kueuecore.writes import Verb, Write
 
 __all__ = ["reconcile"]
 
@@ -174,7 +175,7 @@ def _settle(group: Group) -> Result | None:
     if problem := _foreign_job(group, winner):
         return Result(problem=problem)
     commands, is_deferred = _synced(group, winner)
-    if any(isinstance(command, Create) for command in commands):
+    if any(isinstance(it, Write) and it.verb is Verb.CREATE for it in commands):
         # The job exists before the check says so.
         return Result(commands)
     wake = group.settings.deferred_sync_ns if is_deferred else group.settings.worker_lost_timeout_ns
@@ -273,8 +274,8 @@ def _synced(group: Group, cluster: str, *, creates: bool = True) -> tuple[list[C
         remote = there.get(text_at(local, "metadata", "name"))
         if remote is None:
             if creates:
-                copy = group.adapter.copy(local, group.sync)
-                commands.append(Create(cluster=cluster, manifest=patched(copy, job_override(group.copy_on(cluster)))))
+                copy = patched(group.adapter.copy(local, group.sync), job_override(group.copy_on(cluster)))
+                commands.append(Write(Verb.CREATE, copy, cluster=cluster))
             continue
         status = group.adapter.status(local, remote, group.sync)
         is_deferred |= status.is_deferred
@@ -287,21 +288,9 @@ def _synced(group: Group, cluster: str, *, creates: bool = True) -> tuple[list[C
 def _status_commands(local: JsonObject, status: Status) -> list[Command]:
     if status.status is None or status.status == object_at(local, "status"):
         return []
-    patch: JsonValue = merge_patch(object_at(local, "status"), object_at(status.status))
-    command = patch_of(MANAGER, local, {"status": patch}, subresource="status")
+    changes = merge_patch(object_at(local, "status"), object_at(status.status))
     # Concurrent writers of a job do not write its status, so no resourceVersion is needed.
-    guard = {key: value for key, value in object_at(command.patch, "metadata").items() if key == "uid"}
-    return [
-        Patch(
-            cluster=MANAGER,
-            api_version=command.api_version,
-            kind=command.kind,
-            namespace=command.namespace,
-            name=command.name,
-            subresource="status",
-            patch={**command.patch, "metadata": guard},
-        )
-    ]
+    return [patch(MANAGER, local, {"status": changes}, subresource="status", is_of_version=False)]
 
 
 _STEPS: tuple[Callable[[Group], Result | None], ...] = (

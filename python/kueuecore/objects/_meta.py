@@ -7,12 +7,11 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar, Self
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._kinds import KUEUE
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.objects._fields import Value, at, read
 
 __all__ = ["ClusterObject", "NamespacedObject", "OwnerReference"]
-
-KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,18 +15,19 @@ from kueuecore._lazy import lazy_names
 if TYPE_CHECKING:
     from kueuecore.policy_tests.checks import Admitted, Check, Finished, Flavors, Pending, Preempted, Waits
     from kueuecore.policy_tests.expectations import Amounts, Expectation, QueueExpectation, WorkloadExpectation
-    from kueuecore.policy_tests.policy_cluster import Coming, PolicyCluster
+    from kueuecore.policy_tests.policy_cluster import PolicyCluster
     from kueuecore.policy_tests.policy_test import CaseResult, Failure, PolicyTest, run_policy_test
     from kueuecore.policy_tests.policy_test_reader import policy_test_files, read_policy_tests
     from kueuecore.policy_tests.schema import policy_test_schema
     from kueuecore.policy_tests.verdict import Verdict
+    from kueuecore.scenarios.work import Arrival
 
 __all__ = [
     "Admitted",
     "Amounts",
+    "Arrival",
     "CaseResult",
     "Check",
-    "Coming",
     "Expectation",
     "Failure",
     "Finished",
@@ -50,10 +51,11 @@ __getattr__, __dir__ = lazy_names(
     {
         "kueuecore.policy_tests.checks": "Admitted Check Finished Flavors Pending Preempted Waits",
         "kueuecore.policy_tests.expectations": "Amounts Expectation QueueExpectation WorkloadExpectation",
-        "kueuecore.policy_tests.policy_cluster": "Coming PolicyCluster",
+        "kueuecore.policy_tests.policy_cluster": "PolicyCluster",
         "kueuecore.policy_tests.policy_test": "CaseResult Failure PolicyTest run_policy_test",
         "kueuecore.policy_tests.policy_test_reader": "policy_test_files read_policy_tests",
         "kueuecore.policy_tests.schema": "policy_test_schema",
         "kueuecore.policy_tests.verdict": "Verdict",
+        "kueuecore.scenarios.work": "Arrival",
     },
 )

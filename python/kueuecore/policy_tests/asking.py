@@ -15,8 +15,10 @@ from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest, ManifestLike, as_manifest, parse_manifests, read_manifests
 from kueuecore.policy_tests.checks import Admitted, Check, Finished, Flavors, Pending, Preempted, Waits
 from kueuecore.policy_tests.expectations import Amounts, QueueExpectation, WorkloadExpectation
-from kueuecore.policy_tests.policy_cluster import Coming, PolicyCluster
+from kueuecore.policy_tests.policy_cluster import PolicyCluster
 from kueuecore.policy_tests.verdict import Verdict
+from kueuecore.scenarios.work import Arrival
+from kueuecore.simulation import JobPlan, NodeLoss
 from kueuecore.states import WorkloadState
 from kueuecore.times import TimeLike
 from kueuecore.world import DEFAULT_NAMESPACE
@@ -134,12 +136,12 @@ insufficient unused quota for cpu in flavor default-flavor, 300m more needed)>
         if len(found) != 1:
             raise ManifestError.of(f"{len(found)} objects", remedy="submit one job at a time", file=str(job))
         begin = (self.cluster.now - self.cluster.start) / 1e9 if at is None else _seconds("at", at)
-        run_seconds = None if runs is None else _seconds("runs", runs)
-        coming = []
+        plan = JobPlan(run_seconds=None if runs is None else _seconds("runs", runs), node_loss=NodeLoss.STARTS_OVER)
+        arrivals = []
         for index in range(count):
             named = _named(found[0], name, namespace, "" if count == 1 else f"-{index + 1}")
-            coming.append(Coming(job=named, at=begin + index * _seconds("every", every), run_seconds=run_seconds))
-        return self.cluster.submit(coming)
+            arrivals.append(Arrival(job=named, at=begin + index * _seconds("every", every), plan=plan))
+        return self.cluster.submit(arrivals)
 
     def settle(self, until: Duration | None = None) -> None:
         """Let time pass until nothing is left to happen, or until a time counted from the start.

@@ -13,7 +13,8 @@ from kueuecore.decisions import Preemption
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, ObjectRef, UnknownObjectError, UnsettledError
 from kueuecore.manifests import Manifest, ManifestLike, as_manifest
-from kueuecore.simulation import Happening, NodeLoss, Operation, SimulatedCycle, StepKind, VirtualCluster
+from kueuecore.scenarios.work import Arrival
+from kueuecore.simulation import Happening, Operation, SimulatedCycle, StepKind, VirtualCluster
 from kueuecore.states import QuotaRow, WorkloadState
 from kueuecore.steady_state import find_preemption_loop
 from kueuecore.times import END_NS, TimeLike, later, nanoseconds
@@ -21,7 +22,7 @@ from kueuecore.topology import Placement
 from kueuecore.waiting_cause import message_or_cause
 from kueuecore.world import DEFAULT_NAMESPACE, AppliedWorld, World, is_workload
 
-__all__ = ["BEGINNING", "Coming", "PolicyCluster"]
+__all__ = ["BEGINNING", "PolicyCluster"]
 
 BEGINNING = "2026-01-01T00:00:00Z"
 """The start time of a test if neither it nor its objects give one."""
@@ -29,29 +30,6 @@ BEGINNING = "2026-01-01T00:00:00Z"
 _MOST_CYCLES = 100_000
 # Each compares a name with all others.
 _MOST_SUGGESTIONS = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coming:
-    """A job or Workload to submit.
-
-    Args:
-        job: The job or Workload.
-        at: When it arrives, in seconds from the start.
-        run_seconds: How long it runs once it is admitted; None for forever.
-        ends_failed: Whether it fails at the end of its run.
-        linger_seconds: How long its pods stay on a failed node; None if they are gone at once.
-        node_loss: What happens to its run when they are gone.
-        save_seconds: The work between two checkpoints; None if it starts over after an eviction.
-    """
-
-    job: ManifestLike
-    at: float = 0.0
-    run_seconds: float | None = None
-    ends_failed: bool = False
-    linger_seconds: float | None = None
-    node_loss: NodeLoss = NodeLoss.STARTS_OVER
-    save_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +75,7 @@ class PolicyCluster:
         ManifestError: Everything that is wrong with the objects.
 
     Example:
-        >>> from kueuecore import read_manifests
+        >>> from kueuecore import Manifest, read_manifests
         >>> cluster = PolicyCluster(read_manifests("examples/scenario/queues.yaml"))
         >>> job = {
         ...     "apiVersion": "batch/v1", "kind": "Job",
@@ -105,7 +83,7 @@ class PolicyCluster:
         ...     "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [
         ...         {"name": "c", "resources": {"requests": {"cpu": "9"}}}]}}},
         ... }
-        >>> cluster.submit([Coming(job=job)])
+        >>> cluster.submit([Arrival(job=Manifest(job))])
         ('team-a/job-train-e5b0e',)
         >>> cluster.settle()
         >>> cluster.states("team-a/train")[0].message[:55]
@@ -170,7 +148,7 @@ class PolicyCluster:
 
     # Actions.
 
-    def submit(self, coming: Sequence[Coming]) -> tuple[str, ...]:
+    def submit(self, arrivals: Sequence[Arrival]) -> tuple[str, ...]:
         """Schedule jobs and Workloads to arrive; at once if their time has passed, in order if their times are equal.
 
         Returns:
@@ -179,8 +157,8 @@ class PolicyCluster:
         Raises:
             ManifestError: Everything that is wrong with them, or a job that gets no Workload.
         """
-        ordered = sorted(coming, key=lambda it: it.at)
-        jobs = [as_manifest(it.job, f"coming[{index}].job") for index, it in enumerate(ordered)]
+        ordered = sorted(arrivals, key=lambda it: it.at)
+        jobs = [it.job for it in ordered]
         _check_times(jobs, ordered, self.start)
         world = World.of([*self._given, *jobs], configuration=self._configuration)
         of_job = {(_kind(job), *_key(job.object)): it for job, it in zip(jobs, ordered, strict=True)}
@@ -189,9 +167,9 @@ class PolicyCluster:
         keys: list[str] = []
         for manifest in world.manifests:
             job = world.jobs[_key(manifest.object)] if id(manifest) in made else manifest
-            plan = of_job.get((_kind(job), *_key(job.object)))
-            if plan is not None and is_workload(manifest.object):
-                happenings.append(_happening(manifest, plan))
+            arrival = of_job.get((_kind(job), *_key(job.object)))
+            if arrival is not None and is_workload(manifest.object):
+                happenings.append(Happening(at=arrival.at, op=Operation.CREATE, object=manifest, plan=arrival.plan))
                 keys.append("/".join(_key(manifest.object)))
         _check_all_came(jobs, world)
         self._add_namespaces(world)
@@ -340,17 +318,17 @@ class PolicyCluster:
                 self._cluster.apply([manifest])
 
 
-def _check_times(jobs: Sequence[Manifest], coming: Sequence[Coming], start: int) -> None:
+def _check_times(jobs: Sequence[Manifest], arrivals: Sequence[Arrival], start: int) -> None:
     """Check that everything happens before the end of representable time.
 
     Raises:
         ManifestError: Something happens later.
     """
     problems = []
-    for job, it in zip(jobs, coming, strict=True):
+    for job, it in zip(jobs, arrivals, strict=True):
         try:
             at = later(start, it.at, "at")
-            later(at, it.run_seconds or 0.0, "runs")
+            later(at, it.plan.run_seconds or 0.0, "runs")
         except ValueError as error:
             message, _, remedy = str(error).partition("; ")
             problems.append(job.problem(message, remedy=remedy or "write an earlier `at`, or shorter `runs`"))
@@ -371,19 +349,6 @@ def _check_all_came(jobs: Sequence[Manifest], world: World) -> None:
     problems += [it for it in world.waiting if any(it.object == job.problem("").object for job in jobs)]
     if problems:
         raise ManifestError(problems)
-
-
-def _happening(workload: Manifest, plan: Coming) -> Happening:
-    return Happening(
-        at=plan.at,
-        op=Operation.CREATE,
-        object=workload,
-        run_seconds=plan.run_seconds,
-        ends_failed=plan.ends_failed,
-        linger_seconds=plan.linger_seconds,
-        node_loss=plan.node_loss,
-        save_seconds=plan.save_seconds,
-    )
 
 
 def _kind(manifest: Manifest) -> str:

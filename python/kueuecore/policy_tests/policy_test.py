@@ -8,7 +8,7 @@ from kueuecore.configuration import Configuration
 from kueuecore.errors import KueuecoreError, ManifestError, Problem, UnknownObjectError, UnsettledError
 from kueuecore.manifests import Manifest
 from kueuecore.policy_tests.expectations import Expectation
-from kueuecore.policy_tests.policy_cluster import Coming, PolicyCluster
+from kueuecore.policy_tests.policy_cluster import PolicyCluster
 from kueuecore.policy_tests.verdict import Verdict
 from kueuecore.scenarios.work import Work
 
@@ -98,7 +98,7 @@ def run_policy_test(test: PolicyTest) -> CaseResult:
     cluster = PolicyCluster(
         test.objects, configuration=test.configuration, now=test.now, cycle_seconds=test.cycle_seconds
     )
-    cluster.submit([it for work in test.work for it in _coming(work, test.seed)])
+    cluster.submit([it for work in test.work for it in work.arrivals(test.seed)])
     failures: list[Failure] = []
     problems: list[Problem] = []
     try:
@@ -117,23 +117,6 @@ def run_policy_test(test: PolicyTest) -> CaseResult:
     if problems:
         raise ManifestError(dict.fromkeys(problems))
     return CaseResult(test, tuple(failures), cluster.warnings)
-
-
-def _coming(work: Work, seed: int) -> list[Coming]:
-    # An Arrival does not know whether its job fails.
-    fails = (it[2] for it in work.times(seed))
-    return [
-        Coming(
-            job=it.job,
-            at=it.at,
-            run_seconds=it.run_seconds,
-            ends_failed=ends_failed,
-            linger_seconds=it.linger_seconds,
-            node_loss=it.node_loss,
-            save_seconds=work.saves_seconds,
-        )
-        for it, ends_failed in zip(work.arrivals(seed), fails, strict=True)
-    ]
 
 
 def _look(

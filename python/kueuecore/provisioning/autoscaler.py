@@ -8,12 +8,13 @@ from fractions import Fraction
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore._quantities import number
-from kueuecore.checks import ObjectWrite, ObjectWriteKind, WorkloadKey
+from kueuecore.checks import WorkloadKey
 from kueuecore.errors import ObjectRef
 from kueuecore.manifests import object_ref
 from kueuecore.provisioning.capacity import CapacityProvider, CapacityRequest, CapacityState, RequestedPodSet
 from kueuecore.provisioning.requests import RequestCondition, workload_of
 from kueuecore.times import format_time
+from kueuecore.writes import Verb, Write
 
 __all__ = ["Autoscaler", "RequestStep"]
 
@@ -63,7 +64,7 @@ class Autoscaler:
         self._is_free = False
         # The nodes that came with each request, by name, and the writes of nodes to make.
         self._nodes: dict[ObjectRef, dict[str, JsonObject]] = {}
-        self._node_writes: list[ObjectWrite] = []
+        self._node_writes: list[Write] = []
         self._steps: list[RequestStep] = []
 
     @property
@@ -135,7 +136,7 @@ class Autoscaler:
             changed += (self._manifests[ref] for ref in list(self._requests) if ref in is_due and self._look(ref, now))
         return tuple(changed)
 
-    def take_writes(self) -> tuple[ObjectWrite, ...]:
+    def take_writes(self) -> tuple[Write, ...]:
         """Take the nodes that were created and deleted since the last call, in this order."""
         taken, self._node_writes = tuple(self._node_writes), []
         return taken
@@ -144,8 +145,8 @@ class Autoscaler:
         """Create the nodes that came with a request, and delete its others."""
         workload = self._requests[request].workload
         before, after = self._nodes.get(request, {}), {text_at(it, "metadata", "name"): it for it in nodes}
-        gone = [ObjectWrite(ObjectWriteKind.DELETE, it, workload) for name, it in before.items() if name not in after]
-        new = [ObjectWrite(ObjectWriteKind.CREATE, it, workload) for name, it in after.items() if name not in before]
+        gone = [Write(Verb.DELETE, it, workload=workload) for name, it in before.items() if name not in after]
+        new = [Write(Verb.CREATE, it, workload=workload) for name, it in after.items() if name not in before]
         self._node_writes += [*gone, *new]
         self._nodes[request] = after
 

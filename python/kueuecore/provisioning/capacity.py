@@ -11,6 +11,7 @@ from kueuecore._arguments import shown
 from kueuecore._json import JsonObject
 from kueuecore.checks import WorkloadKey
 from kueuecore.provisioning.requests import RequestCondition
+from kueuecore.times import SECOND_NS
 
 __all__ = [
     "CapacityOutcome",
@@ -21,8 +22,6 @@ __all__ = [
     "RequestedPodSet",
     "ScriptedCapacity",
 ]
-
-_SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +131,7 @@ class CapacityOutcome:
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        if not 0 <= self.after_seconds < 2**63 / _SECOND_NS:
+        if not 0 <= self.after_seconds < 2**63 / SECOND_NS:
             raise ValueError(f"after_seconds is {shown(self.after_seconds)}; give seconds from 0 to 292 years")
         object.__setattr__(self, "condition", RequestCondition(self.condition))
 
@@ -175,7 +174,7 @@ class ScriptedCapacity:
         outcomes = self._script.get(request.name, self._script.get(request.provisioning_class, self._otherwise))
         conditions, details, look_again = dict[RequestCondition, str](), dict[str, str](), None
         for outcome in sorted(outcomes, key=lambda it: it.after_seconds):
-            time = request.created + round(outcome.after_seconds * _SECOND_NS)
+            time = request.created + round(outcome.after_seconds * SECOND_NS)
             if time > now:
                 look_again = time
                 break

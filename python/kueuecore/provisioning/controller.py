@@ -7,17 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
-from kueuecore.checks import (
-    Activity,
-    CheckAnswer,
-    CheckController,
-    CheckState,
-    ObjectWrite,
-    ObjectWriteKind,
-    Review,
-    WorkloadKey,
-    check_states,
-)
+from kueuecore._kinds import KUEUE
+from kueuecore.checks import Activity, CheckAnswer, CheckController, CheckState, Review, WorkloadKey, check_states
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Event
 from kueuecore.errors import ObjectRef, UnknownObjectError
@@ -46,10 +37,10 @@ from kueuecore.provisioning.requests import (
     workload_of,
 )
 from kueuecore.times import backoff_ns
+from kueuecore.writes import Answer, Verb, Write
 
 __all__ = ["ProvisioningController"]
 
-_KUEUE = "kueue.x-k8s.io/v1beta2"
 _CONFIG, _FLAVOR, _TEMPLATE = "ProvisioningRequestConfig", "ResourceFlavor", "PodTemplate"
 _MANAGED = "kueue.x-k8s.io/managed"
 # Bytes of an event's message, and of a check's.
@@ -72,7 +63,7 @@ class _Of:
 
     requests: dict[str, JsonObject] = field(default_factory=dict)
     templates: set[str] = field(default_factory=set)
-    sent: set[tuple[ObjectWriteKind, str]] = field(default_factory=set)
+    sent: set[tuple[Verb, str]] = field(default_factory=set)
     entries: dict[str, CheckAnswer] = field(default_factory=dict)
     n_refused: int = 0
 
@@ -111,8 +102,8 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
 
     controller_name = CONTROLLER_NAME
     kinds: Mapping[str, tuple[str, str]] = {
-        _CONFIG: (_KUEUE, "provisioningrequestconfigs"),
-        _FLAVOR: (_KUEUE, "resourceflavors"),
+        _CONFIG: (KUEUE, "provisioningrequestconfigs"),
+        _FLAVOR: (KUEUE, "resourceflavors"),
         KIND: (API_VERSION, "provisioningrequests"),
     }
 
@@ -180,7 +171,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
                 key = workload_of(manifest)
                 of = self._workloads.setdefault(key, _Of())
                 of.requests[ref.name] = manifest
-                of.sent.discard((ObjectWriteKind.CREATE, ref.name))
+                of.sent.discard((Verb.CREATE, ref.name))
                 of.n_refused = 0
                 self._refused.pop(key, None)
                 self._owners[ref] = key
@@ -204,7 +195,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
                 key = self._owners.pop(deleted, ("", ""))
                 if (of := self._workloads.get(key)) is not None:
                     of.requests.pop(deleted.name, None)
-                    of.sent.discard((ObjectWriteKind.DELETE, deleted.name))
+                    of.sent.discard((Verb.DELETE, deleted.name))
                     return (key,)
         return ()
 
@@ -252,22 +243,22 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         except UnassignedPodSetError:
             return Review()
 
-    def refused(self, write: ObjectWrite, error: str, *, is_there: bool = False, now: int) -> Review:
+    def refused(self, write: Write, answer: Answer, *, now: int) -> Review:
         """Take in a refused write: the check reports it, and it is retried after a pause."""
         of = self._workloads.get(write.workload)
         if of is None:
             return Review()
         # The writes that were to follow were not made either.
         of.sent.clear()
-        if write.object.kind == _TEMPLATE and not is_there:
+        if write.object.kind == _TEMPLATE and not answer.is_conflict:
             of.templates.discard(write.object.name)
         of.n_refused += 1
         pause_ns = backoff_ns(of.n_refused, first_ns=_FIRST_DELAY_NS, longest_ns=_LONGEST_DELAY_NS)
         self._refused[write.workload] = now + pause_ns
         entry = of.entries.get(write.check)
-        if write.kind is not ObjectWriteKind.CREATE or is_there or entry is None:
+        if write.verb is not Verb.CREATE or answer.is_conflict or entry is None:
             return Review()
-        return self._failed(write.object, error, write.workload, entry)
+        return self._failed(write.object, answer.error, write.workload, entry)
 
     def next_wake(self, *, after: int) -> int | None:
         """Return when the next refused write is retried."""
@@ -295,7 +286,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
                 changed, events = (*changed, *creation.answers), [*events, *creation.events]
             else:
                 writes += creation
-        requests = [it.object for it in writes if it.object.kind == KIND and it.kind is ObjectWriteKind.CREATE]
+        requests = [it.object for it in writes if it.object.kind == KIND and it.verb is Verb.CREATE]
         events += [
             _event(key, "ProvisioningRequestCreated", f'Created ProvisioningRequest: "{it.name}"') for it in requests
         ]
@@ -339,7 +330,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
 
     def _creation(
         self, workload: JsonObject, of: _Of, current: Current, answer: CheckAnswer, now: int
-    ) -> Sequence[ObjectWrite] | Review:
+    ) -> Sequence[Write] | Review:
         """Return what to create for a check, or the check's new state if that is not possible."""
         config, request = current.config, current.request
         if config is None or not current.is_needed or answer.state is CheckState.READY:
@@ -356,15 +347,15 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
             attempt = int_at(check_states(workload)[current.check], "retryCount") + 1
         ref = object_ref(workload)
         name = request_name(ref.name, current.check, attempt)
-        if (ObjectWriteKind.CREATE, name) in of.sent or now < self._refused.get((ref.namespace, ref.name), now):
+        if (Verb.CREATE, name) in of.sent or now < self._refused.get((ref.namespace, ref.name), now):
             return ()
         return self._creations(workload, of, current.check, name, config)
 
     def _creations(
         self, workload: JsonObject, of: _Of, check: str, name: str, config: ProvisioningRequestConfig
-    ) -> Sequence[ObjectWrite] | Review:
+    ) -> Sequence[Write] | Review:
         ref = object_ref(workload)
-        key, writes, pod_sets = (ref.namespace, ref.name), list[ObjectWrite](), list[JsonValue]()
+        key, writes, pod_sets = (ref.namespace, ref.name), list[Write](), list[JsonValue]()
         for pods in requested_pods(workload, config, skips_empty=self._skips_empty):
             template = ObjectRef(_TEMPLATE, template_name(name, pods.name), ref.namespace)
             try:
@@ -380,7 +371,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
                 writes.append(_deletion(_TEMPLATE, "v1", template.name, key, check))
                 del self._templates[template]
             if is_other or (stored is None and template.name not in of.templates):
-                writes.append(ObjectWrite(ObjectWriteKind.CREATE, manifest, key, check))
+                writes.append(Write(Verb.CREATE, manifest, workload=key, check=check))
             pod_sets.append({"podTemplateRef": {"name": template.name}, "count": pods.count})
         parameters: JsonObject = dict(parameters_of(config, texts_at(workload, "metadata", "annotations")))
         spec: JsonObject = {
@@ -394,17 +385,17 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
             "metadata": _metadata(workload, name),
             "spec": spec,
         }
-        writes.append(ObjectWrite(ObjectWriteKind.CREATE, request, key, check))
+        writes.append(Write(Verb.CREATE, request, workload=key, check=check))
         of.templates |= {it.object.name for it in writes[:-1]}
-        of.sent.add((ObjectWriteKind.CREATE, name))
+        of.sent.add((Verb.CREATE, name))
         return writes
 
-    def _deletions(self, of: _Of, key: WorkloadKey, *, keep: Sequence[JsonObject]) -> tuple[ObjectWrite, ...]:
-        kept, writes = {text_at(it, "metadata", "name") for it in keep}, list[ObjectWrite]()
+    def _deletions(self, of: _Of, key: WorkloadKey, *, keep: Sequence[JsonObject]) -> tuple[Write, ...]:
+        kept, writes = {text_at(it, "metadata", "name") for it in keep}, list[Write]()
         for name in sorted(of.requests.keys() - kept):
-            if (ObjectWriteKind.DELETE, name) in of.sent:
+            if (Verb.DELETE, name) in of.sent:
                 continue
-            of.sent.add((ObjectWriteKind.DELETE, name))
+            of.sent.add((Verb.DELETE, name))
             references = list_at(of.requests[name], "spec", "podSets")
             templates = [text_at(it, "podTemplateRef", "name") for it in references]
             of.templates -= set(templates)
@@ -434,16 +425,16 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         return tuple({key: None for check in checks for key in self._users(check)})
 
 
-def _deletion(kind: str, api_version: str, name: str, key: WorkloadKey, check: str = "") -> ObjectWrite:
+def _deletion(kind: str, api_version: str, name: str, key: WorkloadKey, check: str = "") -> Write:
     metadata: JsonObject = {"namespace": key[0], "name": name}
     manifest: JsonObject = {"apiVersion": api_version, "kind": kind, "metadata": metadata}
-    return ObjectWrite(ObjectWriteKind.DELETE, manifest, key, check)
+    return Write(Verb.DELETE, manifest, workload=key, check=check)
 
 
 def _metadata(workload: JsonObject, name: str) -> JsonObject:
     metadata = object_at(workload, "metadata")
     owner: JsonObject = {
-        "apiVersion": _KUEUE,
+        "apiVersion": KUEUE,
         "kind": "Workload",
         "name": text_at(metadata, "name"),
         "uid": text_at(metadata, "uid"),

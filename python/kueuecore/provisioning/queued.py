@@ -11,10 +11,10 @@ from kueuecore._arguments import shown
 from kueuecore._quantities import number
 from kueuecore.provisioning.capacity import CapacityRequest, CapacityState
 from kueuecore.provisioning.requests import RequestCondition
+from kueuecore.times import SECOND_NS
 
 __all__ = ["QueuedCapacity", "Stock"]
 
-_SECOND_NS = 1_000_000_000
 _LONGEST_RUN = "maxRunDurationSeconds"
 
 
@@ -46,7 +46,7 @@ class Stock:
                 )
         low, high = self.delays
         spans = [low, high, *(it for it in (self.patience_seconds, self.booking_seconds) if it is not None)]
-        if not all(0 <= it < 2**63 / _SECOND_NS for it in spans) or low > high:
+        if not all(0 <= it < 2**63 / SECOND_NS for it in spans) or low > high:
             raise ValueError("delays, patience and booking are seconds from 0 to 292 years, the least delay first")
         if not 0 <= self.refused <= 1:
             raise ValueError(f"refused is {shown(self.refused)}; give a share from 0 to 1")
@@ -211,7 +211,7 @@ class QueuedCapacity:
                 order.expired = order.expired or now
         longest = order.request.parameters.get(_LONGEST_RUN, "")
         if longest.isascii() and longest.isdigit() and order.expired is None:
-            ends.append(came + int(longest) * _SECOND_NS)
+            ends.append(came + int(longest) * SECOND_NS)
             if ends[-1] <= now:
                 order.revoked = order.revoked or now
         if order.expired is not None:
@@ -231,4 +231,4 @@ def _end_of_waiting(order: _Order, stock: Stock) -> int | None:
 
 
 def _ns(seconds: float) -> int:
-    return round(seconds * _SECOND_NS)
+    return round(seconds * SECOND_NS)

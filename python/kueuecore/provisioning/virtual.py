@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from kueuecore._json import JsonObject, object_at
-from kueuecore.checks import Activity, CheckController, ObjectWrite, ObjectWriteKind, Review, WorkloadKey
+from kueuecore.checks import Activity, CheckController, Review, WorkloadKey
 from kueuecore.decisions import Event
 from kueuecore.errors import ObjectRef
 from kueuecore.manifests import object_ref
@@ -14,6 +14,7 @@ from kueuecore.provisioning.capacity import CapacityProvider
 from kueuecore.provisioning.controller import ProvisioningController
 from kueuecore.provisioning.requests import KIND
 from kueuecore.times import format_time
+from kueuecore.writes import Verb, Write
 
 __all__ = ["VirtualProvisioning"]
 
@@ -88,7 +89,7 @@ class VirtualProvisioning(CheckController):
                 return Review(answers=review.answers, events=tuple(events))
         raise RuntimeError(f"requests of {object_ref(workload)} come and go without an end")
 
-    def take_writes(self) -> tuple[ObjectWrite, ...]:
+    def take_writes(self) -> tuple[Write, ...]:
         """Take the nodes that came with capacity, and those that went."""
         return self._autoscaler.take_writes()
 
@@ -104,15 +105,15 @@ class VirtualProvisioning(CheckController):
             found |= dict.fromkeys(self._controller.observe(request, now=now))
         return tuple(found)
 
-    def _carry_out(self, write: ObjectWrite, now: int) -> None:
+    def _carry_out(self, write: Write, now: int) -> None:
         ref = write.object
         templates = self._templates.setdefault(ref.namespace, {})
         if ref.kind != KIND:
-            if write.kind is ObjectWriteKind.DELETE:
+            if write.verb is Verb.DELETE:
                 templates.pop(ref.name, None)
             else:
                 templates[ref.name] = write.manifest
-        elif write.kind is ObjectWriteKind.DELETE:
+        elif write.verb is Verb.DELETE:
             if self._autoscaler.delete(ref, now=now):
                 self._controller.forget(ref, now=now)
         else:

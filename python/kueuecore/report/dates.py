@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from kueuecore.times import SECOND_NS
+
 __all__ = ["date_ticks", "day_and_time"]
 
-_SECOND_NS, _DAY = 10**9, 86400
+_DAY = 86400
 # Not strftime: it follows the locale, and the same run gives the same bytes.
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -27,7 +29,7 @@ def date_ticks(start: int, seconds: float) -> list[tuple[float, str]]:
         >>> date_ticks(1_772_452_800 * 10**9, 3 * 86400)
         [(43200.0, 'Tue 3 Mar'), (129600.0, 'Wed 4 Mar'), (216000.0, 'Thu 5 Mar')]
     """
-    begin = start / _SECOND_NS
+    begin = start / SECOND_NS
     last = int((begin + seconds) // _DAY)
     days = range(-int(-begin // _DAY), last + 1)
     step = next((it for it in _STEPS if len(days) <= it * _MOST_TICKS), _STEPS[-1] * -(-len(days) // 3640))
@@ -49,7 +51,7 @@ def day_and_time(start: int, seconds: float) -> str:
         >>> day_and_time(1_772_452_800 * 10**9, 90_000.0)
         'Tue 3 Mar, 13:00'
     """
-    second = round(start / _SECOND_NS + seconds)
+    second = round(start / SECOND_NS + seconds)
     return f"{_day(second)}, {second % _DAY // 3600:02}:{second % 3600 // 60:02}"
 
 

@@ -17,7 +17,7 @@ from kueuecore.results.table import Table
 from kueuecore.results.usage_log import UsageLog
 from kueuecore.scenarios.scenario import DEFAULT_START
 from kueuecore.simulation.run import Run, StepKind
-from kueuecore.times import nanoseconds
+from kueuecore.times import SECOND_NS, nanoseconds
 
 __all__ = ["Facts", "amount", "clock", "counted", "steps_until_next", "unit_of"]
 
@@ -25,7 +25,6 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-_SECOND = 10**9
 # People cannot distinguish more bands.
 _MOST_QUEUES = 8
 _STEPS = 160
@@ -48,7 +47,7 @@ class Facts:
     @property
     def seconds(self) -> float:
         """The length of the run."""
-        return (self.run.end - self.run.start) / _SECOND
+        return (self.run.end - self.run.start) / SECOND_NS
 
     @property
     def has_dates(self) -> bool:
@@ -86,7 +85,7 @@ class Facts:
     def moments(self) -> tuple[Floats, Ints]:
         """The distinct times of the table in seconds, and each row's index among them."""
         times, place = np.unique(self.table["time"].values.astype("i8"), return_inverse=True)
-        return (times - self.run.start) / _SECOND, place
+        return (times - self.run.start) / SECOND_NS, place
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from kueuecore.results.usage_log import Ints, UsageLog, last_before
 from kueuecore.simulation.run import Run, StepKind
+from kueuecore.times import SECOND_NS
 
 __all__ = ["JobRuns"]
 
-_SECOND = 10**9
 _KINDS = list(StepKind)
 _ADMITTED, _FINISHED = _KINDS.index(StepKind.ADMITTED), _KINDS.index(StepKind.FINISHED)
 _ENDS = [_KINDS.index(kind) for kind in (StepKind.STOPPED, StepKind.FINISHED, StepKind.DELETED)]
@@ -72,7 +72,7 @@ class JobRuns:
         sums = np.zeros((2, len(begin)), np.int64)
         np.add.at(sums[0], place, idle)
         np.add.at(sums[1], place, lost)
-        lost_pods = np.bincount(place, lost / _SECOND * pods, len(begin))
+        lost_pods = np.bincount(place, lost / SECOND_NS * pods, len(begin))
         return cls(
             n_workloads=run._core.n_workloads(),
             workload=workload,
@@ -87,7 +87,7 @@ class JobRuns:
     @cached_property
     def lost_seconds(self) -> _Seconds:
         """Return how much work each job lost, in seconds, by its number."""
-        return np.bincount(self.workload, self.lost / _SECOND, self.n_workloads).astype(np.float64)
+        return np.bincount(self.workload, self.lost / SECOND_NS, self.n_workloads).astype(np.float64)
 
     @cached_property
     def lost_pod_seconds(self) -> _Seconds:
@@ -110,7 +110,7 @@ class JobRuns:
         kept = self.end[run] - self.begin[run] - self.idle[run] - self.lost[run]
         share = kept / np.maximum(self.end[run] - self.begin[run], 1)
         seconds = np.zeros(len(log.time))
-        seconds[held] = np.maximum(span, 0) * share / _SECOND
+        seconds[held] = np.maximum(span, 0) * share / SECOND_NS
         return seconds
 
 

@@ -13,6 +13,7 @@ from kueuecore.results.joined_texts import joined_texts
 from kueuecore.results.table import Column, Table
 from kueuecore.results.usage_log import Ints, UsageLog
 from kueuecore.simulation.run import Run, StepKind
+from kueuecore.times import SECOND_NS
 
 __all__ = ["SLOWDOWN_BOUND_SECONDS", "JobTimes", "job_table"]
 
@@ -20,7 +21,6 @@ SLOWDOWN_BOUND_SECONDS = 10.0
 """The slowdown counts shorter runs as this long (Feitelson, Metrics for Parallel Job Scheduling and Their Convergence,
 2001), so that a very short job does not outweigh all others."""
 
-_SECOND = 10**9
 _KINDS = list(StepKind)
 
 
@@ -84,8 +84,8 @@ class JobTimes:
     @property
     def slowdown(self) -> npt.NDArray[np.float64]:
         """Return the bounded slowdown; meaningless where `ran` or `created` is -1."""
-        response = (self.finished - self.created) / _SECOND
-        bounded = response / np.maximum(self.ran / _SECOND, SLOWDOWN_BOUND_SECONDS)
+        response = (self.finished - self.created) / SECOND_NS
+        bounded = response / np.maximum(self.ran / SECOND_NS, SLOWDOWN_BOUND_SECONDS)
         slowdown: npt.NDArray[np.float64] = np.maximum(bounded, 1.0)
         return slowdown
 
@@ -98,7 +98,7 @@ def job_table(run: Run, log: UsageLog, times: JobTimes, runs: JobRuns) -> Table:
     is_known, has_started = times.created >= 0, times.admitted >= 0
     has_ended = times.finished >= 0
     has_run = times.ran >= 0
-    wait = (times.admitted - times.created) / _SECOND
+    wait = (times.admitted - times.created) / SECOND_NS
 
     def seconds(values: npt.NDArray[np.float64], has: npt.NDArray[np.bool_]) -> Column:
         return Column(values=values[rows], is_null=~has[rows])
@@ -115,7 +115,7 @@ def job_table(run: Run, log: UsageLog, times: JobTimes, runs: JobRuns) -> Table:
             "admitted": Column(values=_moments(times.admitted[rows]), is_null=~has_started[rows]),
             "finished": Column(values=_moments(times.finished[rows]), is_null=~has_ended[rows]),
             "wait_seconds": seconds(wait, is_known & has_started),
-            "run_seconds": seconds(times.ran / _SECOND, has_run),
+            "run_seconds": seconds(times.ran / SECOND_NS, has_run),
             "slowdown": seconds(times.slowdown, is_known & has_run),
             "evictions": Column(values=times.evictions[rows]),
             "lost_seconds": Column(values=runs.lost_seconds[rows]),

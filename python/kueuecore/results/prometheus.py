@@ -12,11 +12,11 @@ from kueuecore.controller.metric_page import page
 from kueuecore.controller.metric_series import Histogram, MetricSeries
 from kueuecore.results.usage_log import Ints, UsageLog
 from kueuecore.simulation.run import Run, StepKind
+from kueuecore.times import SECOND_NS
 
 __all__ = ["metrics_text"]
 
 _KINDS = list(StepKind)
-_SECOND = 10**9
 _WAIT = "admission_wait_time_seconds"
 
 
@@ -30,7 +30,7 @@ def metrics_text(run: Run, log: UsageLog) -> str:
     # When each was last queued: a job waits from its creation, or from its eviction.
     last = np.maximum.accumulate(np.where(queued, np.arange(len(steps)), -1))
     is_own = (last >= 0) & (steps["workload"][last] == steps["workload"])
-    waits = np.where(is_own, steps["time"] - steps["time"][last], 0) / _SECOND
+    waits = np.where(is_own, steps["time"] - steps["time"][last], 0) / SECOND_NS
     codes, classes = run._core.priority_classes()
     priority_class = np.frombuffer(codes, "<u4")
     _count_evictions(series, run, log, priority_class, classes)

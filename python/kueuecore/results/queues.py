@@ -8,10 +8,10 @@ import numpy.typing as npt
 from kueuecore.results.table import Column, Table
 from kueuecore.results.usage_log import Codes, Ints, UsageLog
 from kueuecore.simulation.run import Run, StepKind
+from kueuecore.times import SECOND_NS
 
 __all__ = ["node_table", "nominal_seconds"]
 
-_SECOND = 10**9
 _KINDS = list(StepKind)
 _NUMBERS = ("nominal", "usage", "borrowed", "lent", "pending", "share")
 
@@ -20,7 +20,7 @@ def node_table(run: Run, log: UsageLog, *, is_queue: bool, step_seconds: float |
     """Return a row per time, ClusterQueue (or cohort), flavor and resource; docs/simulate.md defines the columns."""
     if step_seconds is not None and not 0 < step_seconds < 2**33:
         raise ValueError(f"step_seconds must be greater than 0, not {step_seconds}")
-    every = None if step_seconds is None else max(1, round(step_seconds * _SECOND))
+    every = None if step_seconds is None else max(1, round(step_seconds * SECOND_NS))
     nodes, columns = run._core.series(is_queue, run.start, run.end, every, _waiting(run, log))
     columns.reverse()
     time = np.frombuffer(columns.pop(), "<i8")
@@ -48,13 +48,13 @@ def nominal_seconds(run: Run, log: UsageLog) -> dict[tuple[str, str], float]:
     rates = np.zeros(len(log.pair_names))
     before = run.start
     for time, node, is_gone, quotas in run._core.nominal_changes():
-        sums += rates * ((time - before) / _SECOND)
+        sums += rates * ((time - before) / SECOND_NS)
         before = time
         for sign, changed in ((-1, now.get(node, [])), (1, [] if is_gone else quotas)):
             for pair, amount in changed:
                 rates[pair] += sign * amount
         now[node] = [] if is_gone else quotas
-    sums += rates * (max(run.end - before, 0) / _SECOND)
+    sums += rates * (max(run.end - before, 0) / SECOND_NS)
     return dict(zip(log.pair_names, sums.tolist(), strict=True))
 
 

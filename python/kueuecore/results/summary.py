@@ -13,10 +13,9 @@ from kueuecore.results.queues import nominal_seconds
 from kueuecore.results.usage_log import UsageLog
 from kueuecore.simulation.left_out import LeftOut
 from kueuecore.simulation.run import Run
+from kueuecore.times import SECOND_NS
 
 __all__ = ["Summary", "jain", "summarize"]
-
-_SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +75,15 @@ def summarize(
     """Compute the measures of a run."""
     has_come, has_ended = times.has_come, times.finished >= 0
     has_run = (times.ran >= 0) & (times.created >= 0)
-    waits = (times.admitted - times.created)[(times.admitted >= 0) & (times.created >= 0)] / _SECOND
+    waits = (times.admitted - times.created)[(times.admitted >= 0) & (times.created >= 0)] / SECOND_NS
     slowdowns = times.slowdown[has_run]
     makespan = None
     if has_ended.any() and has_come.any():
         # What existed before counts from the start.
-        makespan = float(times.finished.max() - max(int(times.created[has_come].min()), run.start)) / _SECOND
+        makespan = float(times.finished.max() - max(int(times.created[has_come].min()), run.start)) / SECOND_NS
     queues, place = np.unique(log.home[has_run], return_inverse=True)
     means = np.bincount(place, slowdowns, len(queues)) / np.maximum(np.bincount(place, minlength=len(queues)), 1)
-    used = _resource_seconds(log, np.where(log.adds, log.closed_at - log.time, 0) / _SECOND)
+    used = _resource_seconds(log, np.where(log.adds, log.closed_at - log.time, 0) / SECOND_NS)
     return Summary(
         jobs=int(has_come.sum()),
         finished=int(has_ended.sum()),

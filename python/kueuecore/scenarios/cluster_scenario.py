@@ -146,14 +146,7 @@ def _until(scenario: Scenario) -> int | None:
 
 
 def _happening(arrival: Arrival, workload: Manifest) -> Happening:
-    return Happening(
-        at=arrival.at,
-        op=Operation.CREATE,
-        object=workload,
-        run_seconds=arrival.run_seconds,
-        linger_seconds=arrival.linger_seconds,
-        node_loss=arrival.node_loss,
-    )
+    return Happening(at=arrival.at, op=Operation.CREATE, object=workload, plan=arrival.plan)
 
 
 def _created(event: Happening) -> Manifest | None:

@@ -28,13 +28,12 @@ from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.scenario_warnings import warnings_of
 from kueuecore.scenarios.time_limits import BEFORE_NS
 from kueuecore.scenarios.work import Arrival, arrivals_of
-from kueuecore.times import END_NS, format_time
+from kueuecore.times import END_NS, SECOND_NS, format_time
 from kueuecore.world import AppliedWorld, World
 
 __all__ = ["simulate_fleet"]
 
-_SECOND_NS = 1_000_000_000
-_DAY_NS = 24 * 3600 * _SECOND_NS
+_DAY_NS = 24 * 3600 * SECOND_NS
 # Without `until`: what has not ended a day after the last outside event never will.
 _LONGEST_NS = _DAY_NS
 # Far more than happens in a fleet, per job, and per day on which a worker is unreachable.
@@ -176,22 +175,22 @@ def _settings(scenario: Scenario, name: str, cluster: ClusterPart, starts_pods: 
 
 def _arrivals(scenario: Scenario, arrivals: Sequence[Arrival]) -> Iterator[_Happening]:
     for it in arrivals:
-        at = scenario.start + round(it.at * _SECOND_NS)
-        yield at, methodcaller("submit", it.job, run_seconds=it.run_seconds, ends_failed=it.ends_failed)
+        at = scenario.start + round(it.at * SECOND_NS)
+        yield at, methodcaller("submit", it.job, run_seconds=it.plan.run_seconds, ends_failed=it.plan.ends_failed)
 
 
 def _disconnections(scenario: Scenario, part: FleetPart) -> Iterator[_Happening]:
     for it in part.disconnections:
-        begin = scenario.start + round(it.at * _SECOND_NS)
+        begin = scenario.start + round(it.at * SECOND_NS)
         yield begin, methodcaller("cut", it.worker)
         if it.lasts is not None:
-            yield begin + round(it.lasts * _SECOND_NS), methodcaller("mend", it.worker)
+            yield begin + round(it.lasts * SECOND_NS), methodcaller("mend", it.worker)
 
 
 def _failures(scenario: Scenario, part: FleetPart) -> Iterator[_Happening]:
     for name, cluster in {MANAGER: part.manager, **{name: it.cluster for name, it in part.workers.items()}}.items():
         for it in node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start):
-            at = scenario.start + round(it.at * _SECOND_NS)
+            at = scenario.start + round(it.at * SECOND_NS)
             if it.manifest is None:
                 yield at, methodcaller("delete", "Node", it.name, cluster=name)
             else:
@@ -201,7 +200,7 @@ def _failures(scenario: Scenario, part: FleetPart) -> Iterator[_Happening]:
 def _end(scenario: Scenario, happenings: Sequence[_Happening]) -> int:
     """Return the latest end, in nanoseconds since 1970."""
     if scenario.until_seconds is not None:
-        return scenario.start + round(scenario.until_seconds * _SECOND_NS)
+        return scenario.start + round(scenario.until_seconds * SECOND_NS)
     end = max((time for time, _ in happenings), default=scenario.start) + _LONGEST_NS
     if end >= END_NS:
         raise OutOfTimeError("the day after the last event goes")

@@ -14,14 +14,14 @@ import numpy.typing as npt
 from kueuecore._fields import Fields, shown
 from kueuecore._files import contents
 from kueuecore._json import JsonObject, object_at, text_at, texts_at
+from kueuecore._kinds import KUEUE
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.manifests import Manifest, parse_mappings, plain_object
-from kueuecore.simulation import Happening, Operation
+from kueuecore.simulation import Happening, JobPlan, Operation
 from kueuecore.simulation.copies import Copies, joined_names, no_copies
 
 __all__ = ["GeneratedRun", "read_generator", "work_class"]
 
-_KUEUE = "kueue.x-k8s.io/v1beta2"
 _CLASS = "kueue.x-k8s.io/performance-scheduler-class"
 _NODE_GROUP = "tas-node-group"
 _FLAVOR = "rf"
@@ -56,8 +56,8 @@ class GeneratedRun:
         template = copies.templates[int(copies.template[row])].object
         plain = {} if template is None else plain_object(template)
         workload: JsonObject = {**plain, "metadata": {**object_at(plain, "metadata"), "name": copies.name(row)}}
-        runs = float(copies.run_seconds[row])
-        return Happening(at=float(copies.at[row]), op=Operation.CREATE, object=workload, run_seconds=runs)
+        plan = JobPlan(run_seconds=float(copies.run_seconds[row]))
+        return Happening(at=float(copies.at[row]), op=Operation.CREATE, object=workload, plan=plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +185,9 @@ def _queue(name: str, cohort: str, queues: _QueueSet) -> Iterator[JsonObject]:
     spec: JsonObject = {**queues.spec, "cohortName": cohort}
     labels: JsonObject = {_CLASS: queues.class_name}
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    yield {"apiVersion": _KUEUE, "kind": "ClusterQueue", "metadata": {"name": name, "labels": labels}, "spec": spec}
+    yield {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": name, "labels": labels}, "spec": spec}
     place: JsonObject = {"name": name, "namespace": name}
-    yield {"apiVersion": _KUEUE, "kind": "LocalQueue", "metadata": place, "spec": {"clusterQueue": name}}
+    yield {"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": place, "spec": {"clusterQueue": name}}
 
 
 def _copies(queues: Sequence[tuple[str, _QueueSet]]) -> Copies:
@@ -233,7 +233,7 @@ def _copies(queues: Sequence[tuple[str, _QueueSet]]) -> Copies:
 def _template(queue: str, work: _Work) -> Happening:
     metadata: JsonObject = {"name": work.class_name, "namespace": queue, "labels": {_CLASS: work.class_name}}
     spec: JsonObject = {**work.spec, "queueName": queue}
-    workload: JsonObject = {"apiVersion": _KUEUE, "kind": "Workload", "metadata": metadata, "spec": spec}
+    workload: JsonObject = {"apiVersion": KUEUE, "kind": "Workload", "metadata": metadata, "spec": spec}
     return Happening(at=0, op=Operation.CREATE, object=workload)
 
 
@@ -267,7 +267,7 @@ def _nodes(top: Fields) -> Iterator[JsonObject]:
         return
     labels = [label for _, _, label in levels]
     yield {
-        "apiVersion": _KUEUE,
+        "apiVersion": KUEUE,
         "kind": "Topology",
         "metadata": {"name": name},
         "spec": {"levels": [{"nodeLabel": label} for label in labels]},
@@ -299,7 +299,7 @@ def _flavor(top: Fields) -> JsonObject:
             section.has("nodeLabel", "write the label of its nodes")
             spec = {"topologyName": topology, "nodeLabels": {label: "tas"}}
         section.end()
-    return {"apiVersion": _KUEUE, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
+    return {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
 
 
 def _cohort_set(section: Fields, flavor: str) -> _CohortSet:

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kueuecore._json import JsonObject
+from kueuecore._kinds import KUEUE
 from kueuecore.manifests import plain_object
 from kueuecore.scenarios.generator_reader import work_class
-from kueuecore.simulation import Happening, Operation
+from kueuecore.simulation import Happening, JobPlan, Operation
 from kueuecore.simulation.copies import Copies, no_copies
 from kueuecore.submissions import Submissions
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from kueuecore.scenarios.trace_part import TracePart
 
 __all__ = ["JobPart", "generated_part", "part_without_rows", "trace_parts"]
-
-_KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +94,8 @@ def _trace_part(work: str, rows: Submissions) -> JobPart:
             "podSets": [{"name": "main", "count": count, "template": {"spec": pod}}],
         }
         metadata: JsonObject = {"name": "template", "namespace": rows.namespace}
-        plain: JsonObject = {"apiVersion": _KUEUE, "kind": "Workload", "metadata": metadata, "spec": spec}
-        return Happening(at=0, op=Operation.CREATE, object=plain, ends_failed=bool(ends_failed))
+        plain: JsonObject = {"apiVersion": KUEUE, "kind": "Workload", "metadata": metadata, "spec": spec}
+        return Happening(at=0, op=Operation.CREATE, object=plain, plan=JobPlan(ends_failed=bool(ends_failed)))
 
     def name(row: int) -> str:
         return f"{rows.prefix}{rows.first + row}"

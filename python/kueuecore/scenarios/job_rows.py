@@ -190,9 +190,7 @@ class _Drawn:
         return [self._arrival(row) for row in sorted({0, len(self.at) - 1}) if 0 <= row < len(self.at)]
 
     def _arrival(self, row: int) -> Arrival:
-        runs, work = float(self.runs[row]), self.work
-        known = None if math.isinf(runs) else runs
-        return Arrival(float(self.at[row]), work.name, work.job_at(row), known, work.lingers_seconds, work.node_loss)
+        return Arrival(job=self.work.job_at(row), at=float(self.at[row]), work=self.work.name)
 
     def has_one_workload_each(self, made: _Made) -> bool:
         """Return whether each job gets one Workload, named after it, and otherwise the same for all jobs."""
@@ -245,17 +243,8 @@ class _Drawn:
         )
 
     def _happening(self, workload: Manifest, *, fails: bool) -> Happening:
-        lingers, loss = self.work.lingers_seconds, self.work.node_loss
-        saves = self.work.saves_seconds
-        return Happening(
-            at=0,
-            op=Operation.CREATE,
-            object=workload,
-            linger_seconds=lingers,
-            node_loss=loss,
-            save_seconds=saves,
-            ends_failed=fails,
-        )
+        plan = replace(self.work.plan, ends_failed=fails)
+        return Happening(at=0, op=Operation.CREATE, object=workload, plan=plan)
 
     def _workload_name(self, kind: str, name: str, made: _Made) -> str:
         if is_workload(self.work.job.object):

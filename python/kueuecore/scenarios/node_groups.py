@@ -11,14 +11,13 @@ from math import prod
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore.manifests import Manifest, Source
 from kueuecore.scenarios.distributions import Span, Spans
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
 __all__ = ["HOSTNAME", "NodeFailure", "NodeGroup", "NodeLevel", "NodeState", "PlacedNode"]
 
 HOSTNAME = "kubernetes.io/hostname"
 """The label that every node has: its name, unless a level sets it."""
 _AT_ONCE = Span()
-_SECOND_NS = 1_000_000_000
 
 
 class NodeState(StrEnum):
@@ -150,7 +149,7 @@ class NodeGroup:
         ready: JsonObject = {
             "type": "Ready",
             "status": "True" if is_ready else "False",
-            "lastTransitionTime": format_time(since // _SECOND_NS * _SECOND_NS),
+            "lastTransitionTime": format_time(since // SECOND_NS * SECOND_NS),
         }
         # An empty list, so that a patch also removes taints.
         tainted: list[JsonValue] = []

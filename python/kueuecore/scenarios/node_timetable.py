@@ -8,10 +8,9 @@ from random import Random
 
 from kueuecore.manifests import Manifest
 from kueuecore.scenarios.node_groups import NodeFailure, NodeGroup, NodeState, PlacedNode
+from kueuecore.times import SECOND_NS
 
 __all__ = ["NodeChange", "failure_times", "node_changes", "nodes_of"]
-
-_SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ def _of_node(group: NodeGroup, node: PlacedNode, outages: Sequence[_Outage], sta
         was, states = last, {it.state for it in last}
         is_ready = NodeState.NOT_READY not in states
         if is_ready != was_ready or was_deleted:
-            since = start + round(time * _SECOND_NS)
+            since = start + round(time * SECOND_NS)
         was_ready, was_deleted = is_ready, NodeState.DELETED in states
         taints = tuple(it.taint for it in last if it.state is NodeState.TAINTED)
         node_then = group.manifest(node, is_ready=is_ready, since=since, taints=taints)

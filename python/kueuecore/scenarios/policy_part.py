@@ -25,10 +25,10 @@ from kueuecore.multikueue.policies import (
 from kueuecore.multikueue.policies.overflow import circle_of
 from kueuecore.multikueue.policies.overrides import check_override
 from kueuecore.scenarios.own_policy import own_policy
+from kueuecore.times import SECOND_NS
 
 __all__ = ["read_overflow", "read_policy"]
 
-_SECOND_NS = 1_000_000_000
 _QUEUES = "write `queues: {here: workers}`, from LocalQueue to LocalQueue"
 _PATCH = "write {op: replace, path: /spec/..., value: ...}, as in RFC 6902"
 _VALUED: Mapping[str, Callable[[Mapping[str, float] | None], Score]] = {
@@ -160,4 +160,4 @@ def _numbers(values: Fields, workers: Sequence[str]) -> dict[str, float]:
 
 
 def _ns(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * _SECOND_NS)
+    return None if seconds is None else round(seconds * SECOND_NS)

@@ -11,6 +11,7 @@ from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest, object_ref
 from kueuecore.scenarios.distributions import Spans
 from kueuecore.scenarios.work import Arrival
+from kueuecore.simulation import JobPlan, NodeLoss
 from kueuecore.times import later
 from kueuecore.world import is_workload
 
@@ -78,7 +79,8 @@ def present_work(objects: Sequence[Manifest], present: Present, *, seed: int, st
             n_for_ever[holds_quota] += 1
             left.append(it)
         else:
-            (running if holds_quota else waiting).append((Arrival(0.0, PRESENT, job_of(it), next(spans)), it))
+            plan = JobPlan(run_seconds=next(spans), node_loss=NodeLoss.STARTS_OVER)
+            (running if holds_quota else waiting).append((Arrival(job=job_of(it), plan=plan, work=PRESENT), it))
     warnings = [
         f"{n} of the Workloads that {what} at the start run forever; write `present.{field}`"
         for n, what, field in ((n_for_ever[True], "hold quota", "runs"), (n_for_ever[False], "wait", "waitingRuns"))

@@ -17,7 +17,7 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.configuration import Configuration, release_of
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.jobs import installed_frameworks
-from kueuecore.manifests import Manifest, read_manifests
+from kueuecore.manifests import API_VERSIONS, Manifest, read_manifests
 from kueuecore.provisioning import Stock
 from kueuecore.releases import DEFAULT_RELEASE, Release, UnknownReleaseError
 from kueuecore.scenarios.arrival_reader import read_early_ends, read_hourly_arrivals
@@ -33,7 +33,7 @@ from kueuecore.scenarios.time_limits import time_problems
 from kueuecore.scenarios.timetable import timetable_happenings
 from kueuecore.scenarios.timetable_reader import read_timetable
 from kueuecore.scenarios.work import Work
-from kueuecore.simulation import NodeLoss
+from kueuecore.simulation import JobPlan, NodeLoss
 from kueuecore.simulation.sampling import check_sampling
 from kueuecore.times import beginning_ns
 
@@ -47,7 +47,7 @@ __all__ = ["API_VERSION", "KIND", "PartReader", "read_scenario", "scenario_of", 
 API_VERSION = "kueuecore/v1"
 KIND = "Scenario"
 _MOST_JOBS = 1_000_000
-_CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+_CONFIGURATION = {"apiVersion": API_VERSIONS["Configuration"], "kind": "Configuration"}
 
 
 def read_scenario(
@@ -421,11 +421,13 @@ class PartReader:
             runs=read_spans(section, "runs"),
             by_hour=read_hourly_arrivals(section, start=start, until=until, most=_MOST_JOBS),
             fails=read_early_ends(section),
-            lingers_seconds=section.seconds("lingers"),
-            saves_seconds=section.seconds("saves"),
-            node_loss=NodeLoss(section.text("nodeLoss", NodeLoss.STARTS_OVER, one_of=[*NodeLoss])),
+            plan=JobPlan(
+                linger_seconds=section.seconds("lingers"),
+                save_seconds=section.seconds("saves"),
+                node_loss=NodeLoss(section.text("nodeLoss", NodeLoss.STARTS_OVER, one_of=[*NodeLoss])),
+            ),
         )
-        if work.saves_seconds == 0:
+        if work.plan.save_seconds == 0:
             section.complain("saves", "Invalid value: 0", "write the work between two checkpoints, such as 10m")
         for name in ("lingers", "nodeLoss", "saves") if in_fleet else ():
             if section.value(name) is not None:

@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kueuecore.scenarios.job_outcomes import JobOutcomes, rows_by_code
+from kueuecore.times import SECOND_NS
 
 __all__ = ["Waits", "waits_by", "within_which"]
-
-_SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +69,7 @@ class Waits:
     @classmethod
     def _of(cls, name: str, rows: npt.NDArray[np.void]) -> Waits:
         admitted = rows[rows["admitted"] >= 0]
-        waits = np.sort((admitted["admitted"] - admitted["created"]) / _SECOND_NS).tolist()
+        waits = np.sort((admitted["admitted"] - admitted["created"]) / SECOND_NS).tolist()
         n = len(waits)
         wasted = np.maximum(rows["copies"] - rows["admissions"], 0)
         return cls(
@@ -88,7 +87,7 @@ class Waits:
             n_node_evictions=int(rows["node_evictions"].sum()),
             n_copies=int(rows["copies"].sum()),
             n_wasted_copies=int(wasted.sum()),
-            copy_wait=int(rows["copy_wait"].sum()) / _SECOND_NS,
+            copy_wait=int(rows["copy_wait"].sum()) / SECOND_NS,
         )
 
 

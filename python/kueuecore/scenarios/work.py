@@ -14,35 +14,30 @@ from kueuecore.manifests import Manifest
 from kueuecore.scenarios.distributions import Span, Spans
 from kueuecore.scenarios.early_ends import EarlyEnds
 from kueuecore.scenarios.hourly_arrivals import HourlyArrivals
-from kueuecore.simulation import NodeLoss
+from kueuecore.simulation import JobPlan, NodeLoss
 from kueuecore.world import DEFAULT_NAMESPACE
 
 __all__ = ["Arrival", "Span", "Work", "arrivals_of"]
 
 _AT_ONCE = Span()
+_STARTS_OVER = JobPlan(node_loss=NodeLoss.STARTS_OVER)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
     """A job that arrives.
 
     Args:
-        at: When, in seconds from the start.
-        work: The name of the work that it belongs to.
         job: The job or the Workload.
-        run_seconds: How long it runs; None: forever.
-        linger_seconds: How long its pods stay on a failed node; None: they are gone at once.
-        node_loss: What happens to its run once they are gone.
-        ends_failed: Whether it then fails.
+        at: When, in seconds from the start.
+        plan: What it does.
+        work: The name of the work that it belongs to.
     """
 
-    at: float
-    work: str
     job: Manifest
-    run_seconds: float | None
-    linger_seconds: float | None = None
-    node_loss: NodeLoss = NodeLoss.STARTS_OVER
-    ends_failed: bool = False
+    at: float = 0.0
+    plan: JobPlan = _STARTS_OVER
+    work: str = ""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -62,9 +57,7 @@ class Work:
         at: When the first arrives, in seconds from the start.
         every: The time from one arrival to the next.
         runs: How long each runs; None: forever.
-        lingers_seconds: How long their pods stay on a failed node; None: they are gone at once.
-        node_loss: What happens to their runs once they are gone.
-        saves_seconds: The work between two checkpoints of a job; None: an evicted job starts from the beginning.
+        plan: What each does, apart from how long it runs and whether it fails.
         by_hour: How often they arrive at which hour of the week, instead of `count` and `every`.
         fails: Which of them fail; None: none.
     """
@@ -75,16 +68,15 @@ class Work:
     at: float = 0.0
     every: Spans = _AT_ONCE
     runs: Spans | None = None
-    lingers_seconds: float | None = None
-    node_loss: NodeLoss = NodeLoss.STARTS_OVER
-    saves_seconds: float | None = None
+    plan: JobPlan = _STARTS_OVER
     by_hour: HourlyArrivals | None = None
     fails: EarlyEnds | None = None
 
     def arrivals(self, seed: int) -> Iterator[Arrival]:
         """Yield the jobs in order. They do not depend on other work of the scenario."""
         for index, (time, runs, fails) in enumerate(self.times(seed)):
-            yield Arrival(time, self.name, self.job_at(index), runs, self.lingers_seconds, self.node_loss, fails)
+            plan = replace(self.plan, run_seconds=runs, ends_failed=fails)
+            yield Arrival(job=self.job_at(index), at=time, plan=plan, work=self.name)
 
     def times(self, seed: int) -> Iterator[tuple[float, float | None, bool]]:
         """Yield when each job arrives and how long it runs (None: forever), in seconds, and whether it then fails."""

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from kueuecore.simulation.checkpoint import Checkpoint
     from kueuecore.simulation.cluster import VirtualCluster
     from kueuecore.simulation.copies import Copies
+    from kueuecore.simulation.job_plan import JobPlan, NodeLoss
     from kueuecore.simulation.left_out import LeftOut
     from kueuecore.simulation.run import (
         Domain,
         Happening,
-        NodeLoss,
         Operation,
         Progress,
         Run,
@@ -34,6 +34,7 @@ __all__ = [
     "Copies",
     "Domain",
     "Happening",
+    "JobPlan",
     "LeftOut",
     "NodeLoss",
     "Operation",
@@ -53,10 +54,9 @@ __getattr__, __dir__ = lazy_names(
         "kueuecore.simulation.checkpoint": "Checkpoint",
         "kueuecore.simulation.cluster": "VirtualCluster",
         "kueuecore.simulation.copies": "Copies",
+        "kueuecore.simulation.job_plan": "JobPlan NodeLoss",
         "kueuecore.simulation.left_out": "LeftOut",
-        "kueuecore.simulation.run": """
-            Domain Happening NodeLoss Operation Progress Run RunEnding SimulatedCycle Step StepKind
-        """,
+        "kueuecore.simulation.run": "Domain Happening Operation Progress Run RunEnding SimulatedCycle Step StepKind",
         "kueuecore.simulation.whole_run": "simulate",
     },
 )

@@ -13,8 +13,8 @@ from kueuecore.engine import Objects
 from kueuecore.errors import ObjectRef, UnknownObjectError
 from kueuecore.manifests import Manifest, ManifestLike, plain_object
 from kueuecore.releases import Release
-from kueuecore.simulation.run import Happening, NodeLoss, Operation, Run, Step, StepKind
-from kueuecore.simulation.scheduled import job_plan
+from kueuecore.simulation.job_plan import JobPlan, check_plan
+from kueuecore.simulation.run import Happening, Run, Step, StepKind
 from kueuecore.simulation.stepper import Stepper
 from kueuecore.simulation.submitted_jobs import SubmittedJobs
 from kueuecore.times import TimeLike, nanoseconds
@@ -52,6 +52,7 @@ class VirtualCluster:
 
     Example:
         >>> from kueuecore import VirtualCluster, World, read_manifests
+        >>> from kueuecore.simulation import JobPlan
         >>> queues = World.of(read_manifests("examples/scenario/queues.yaml")).manifests
         >>> cluster = VirtualCluster(queues, now="2026-01-01T00:00:00Z")
         >>> container = {"name": "c", "resources": {"requests": {"cpu": "3"}}}
@@ -60,7 +61,7 @@ class VirtualCluster:
         ...     "metadata": {"namespace": "team-a", "name": "a", "labels": {"kueue.x-k8s.io/queue-name": "lq"}},
         ...     "spec": {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}},
         ... }
-        >>> cluster.submit(job, run_seconds=60)
+        >>> cluster.submit(job, JobPlan(run_seconds=60))
         ('team-a/job-a-8077b',)
         >>> [step.kind.value for step in cluster.advance()]
         ['Admitted', 'Finished']
@@ -115,31 +116,13 @@ class VirtualCluster:
         self._stepper.happened()
 
     def submit(
-        self,
-        manifest: ManifestLike,
-        *,
-        run_seconds: float | None = None,
-        ready_seconds: Sequence[float | None] | None = None,
-        fail_seconds: float | None = None,
-        recover_seconds: float | None = None,
-        linger_seconds: float | None = None,
-        node_loss: NodeLoss = NodeLoss.RUNS_ON,
-        save_seconds: float | None = None,
-        ends_failed: bool = False,
-        now: TimeLike | None = None,
+        self, manifest: ManifestLike, plan: JobPlan | None = None, *, now: TimeLike | None = None
     ) -> tuple[str, ...]:
         """Submit a Workload or a job.
 
         Args:
             manifest: A Workload, or a job of any kind that Kueue knows.
-            run_seconds: How long it runs once admitted; `None`: until you call `finish`.
-            ready_seconds: As in `Happening`.
-            fail_seconds: As in `Happening`.
-            recover_seconds: As in `Happening`.
-            linger_seconds: As in `Happening`.
-            node_loss: As in `Happening`.
-            save_seconds: As in `Happening`.
-            ends_failed: As in `Happening`.
+            plan: What it does once admitted; by default it runs until you call `finish`.
             now: When; by default, or if that is past, the cluster's own time.
 
         Returns:
@@ -149,28 +132,15 @@ class VirtualCluster:
             ManifestError: It is not valid, or is a job that gets no Workload; the message says why.
             ValueError: A time or duration is invalid, or goes past April 2262.
         """
-        happening = Happening(
-            at=0,
-            op=Operation.CREATE,
-            run_seconds=run_seconds,
-            ready_seconds=ready_seconds,
-            fail_seconds=fail_seconds,
-            recover_seconds=recover_seconds,
-            linger_seconds=linger_seconds,
-            node_loss=node_loss,
-            save_seconds=save_seconds,
-            ends_failed=ends_failed,
-        )
         # Refuse before anything happens.
-        at = self.now if now is None else max(self.now, nanoseconds(now))
-        plan = job_plan(happening, at=at)
+        plan = self._checked_plan(plan, now)
         given = manifest if isinstance(manifest, Manifest) else Manifest(plain_object(manifest, "manifest"))
         self._go_to(now)
         if text_at(given.object, "kind") == "Workload":
             return self._stepper.create((given,), plan)
         return self._jobs.submit(given, plan)
 
-    def update(self, job: ManifestLike, *, run_seconds: float | None = None, now: TimeLike | None = None) -> None:
+    def update(self, job: ManifestLike, plan: JobPlan | None = None, *, now: TimeLike | None = None) -> None:
         """Change a submitted job: its Workloads follow, as `kueuecore.jobs.reconcile_job` decides.
 
         The Workload of a waiting job is changed in place, a running elastic job grows by a new slice, and a job that no
@@ -178,16 +148,14 @@ class VirtualCluster:
 
         Args:
             job: The new version of the job.
-            run_seconds: How long it runs if it gets another Workload; `None`: until you call `finish`.
+            plan: What it does if it gets another Workload; by default it runs until you call `finish`.
             now: When; by default, or if that is past, the cluster's own time.
 
         Raises:
             UnknownObjectError: No such job was submitted.
             ManifestError: The change is refused.
         """
-        happening = Happening(at=0, op=Operation.CREATE, run_seconds=run_seconds)
-        at = self.now if now is None else max(self.now, nanoseconds(now))
-        plan = job_plan(happening, at=at)
+        plan = self._checked_plan(plan, now)
         given = job if isinstance(job, Manifest) else Manifest(plain_object(job, "job"))
         self._go_to(now)
         self._jobs.update(given, plan)
@@ -344,6 +312,11 @@ class VirtualCluster:
     def _steps_since(self, index: int) -> tuple[Step, ...]:
         rows = self._stepper.clock.steps_since(index)
         return tuple(Step(time, StepKind(kind), key) for time, kind, key in rows)
+
+    def _checked_plan(self, plan: JobPlan | None, now: TimeLike | None) -> JobPlan:
+        plan = JobPlan() if plan is None else plan
+        check_plan(plan, at=self.now if now is None else max(self.now, nanoseconds(now)))
+        return plan
 
     def _go_to(self, now: TimeLike | None) -> None:
         if now is not None:

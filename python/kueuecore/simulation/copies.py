@@ -11,11 +11,10 @@ import numpy.typing as npt
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.manifests import Manifest, plain_object
 from kueuecore.simulation.run import Happening
-from kueuecore.times import END_NS, format_time
+from kueuecore.times import END_NS, SECOND_NS, format_time
 
 __all__ = ["Copies", "CopyBytes", "encode_copies", "joined_names", "no_copies"]
 
-_SECOND_NS = 1_000_000_000
 _FOR_EVER = -1
 
 CopyBytes = tuple[bytes, bytes, bytes, int, bytes, bytes]
@@ -62,7 +61,7 @@ class Copies:
         """
         given = self.templates[int(self.template[row])].object
         plain: JsonObject = {} if given is None else plain_object(given)
-        created = (start + round(float(self.at[row]) * _SECOND_NS)) // _SECOND_NS * _SECOND_NS
+        created = (start + round(float(self.at[row]) * SECOND_NS)) // SECOND_NS * SECOND_NS
         metadata: JsonObject = {
             **object_at(plain, "metadata"),
             "name": self.name(row),
@@ -119,6 +118,6 @@ def encode_copies(copies: Copies, *, start: int) -> CopyBytes:
 
 
 def _nanoseconds(name: str, seconds: npt.NDArray[np.float64], start: int) -> npt.NDArray[np.int64]:
-    if not ((seconds >= 0) & (start + seconds * _SECOND_NS < END_NS)).all():
+    if not ((seconds >= 0) & (start + seconds * SECOND_NS < END_NS)).all():
         raise ValueError(f"{name}: must be 0 or more seconds and end before April 2262")
-    return np.rint(seconds * _SECOND_NS).astype(np.int64)
+    return np.rint(seconds * SECOND_NS).astype(np.int64)

@@ -16,12 +16,12 @@ from kueuecore.configuration import Configuration
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
 from kueuecore.manifests import ManifestLike
+from kueuecore.simulation.job_plan import JobPlan
 from kueuecore.steady_state import PreemptionLoop, find_preemption_loop
 
 __all__ = [
     "Domain",
     "Happening",
-    "NodeLoss",
     "Operation",
     "Progress",
     "Run",
@@ -48,21 +48,6 @@ class Operation(StrEnum):
     """A workload, or another object, is deleted."""
 
 
-class NodeLoss(StrEnum):
-    """What happens to a job's run when Kueue records that one of its nodes failed (`status.unhealthyNodes`).
-
-    The pods have left that node by then (`linger_seconds`). It lasts until they get another node (`StepKind.REPLACED`)
-    or the node is back; a job that is evicted instead starts over once it is admitted again.
-    """
-
-    RUNS_ON = "RunsOn"
-    """It keeps running, as in the recorded runs of Kueue."""
-    WAITS = "Waits"
-    """It pauses and then continues: its work is saved elsewhere."""
-    STARTS_OVER = "StartsOver"
-    """It pauses and then starts over."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
     """An outside event. It is ignored if it names a workload that is gone.
@@ -74,22 +59,7 @@ class Happening:
         key: `namespace/name` of the Workload that finishes or is deleted; for another deleted object its name, preceded
             by its namespace and a slash if it has one.
         kind: The kind of the deleted object.
-        run_seconds: How long the job of a created Workload runs once admitted; `None`: forever.
-        ready_seconds: With `waitForPodsReady` in the configuration, how long after its n-th admission the pods of a
-            created Workload are ready. The last entry holds for all later admissions; `None` in the list: never.
-            Without a list, at once. `run_seconds` starts when the pods are first ready in an admission. Pods that
-            replace those of a lost node take the same time.
-        fail_seconds: How long after they are first ready in an admission one of them fails; `None`: never.
-        recover_seconds: How long after the failure all are ready again; `None`: never.
-        linger_seconds: How long the pods of a created Workload stay on a failed node (rules/08 §13.2); `None`: they are
-            gone at once.
-        node_loss: What happens to the run of a created Workload once they are gone.
-        save_seconds: The work between two checkpoints of a job. If it is evicted, or starts over after a node failure,
-            it continues from the last checkpoint; `None`: it has none, and starts from the beginning.
-        ends_failed: Whether the job of a created Workload fails at the end of its run time: the reason of its condition
-            Finished is `Failed` instead of `Succeeded`.
-        done_seconds: How much of its run was done when it arrived, for a Workload that was admitted before. An eviction
-            loses that too.
+        plan: What the job of a created Workload does.
     """
 
     at: float
@@ -97,15 +67,7 @@ class Happening:
     object: ManifestLike | None = None
     key: str | None = None
     kind: str = "Workload"
-    run_seconds: float | None = None
-    ready_seconds: Sequence[float | None] | None = None
-    fail_seconds: float | None = None
-    recover_seconds: float | None = None
-    linger_seconds: float | None = None
-    node_loss: NodeLoss = NodeLoss.RUNS_ON
-    save_seconds: float | None = None
-    ends_failed: bool = False
-    done_seconds: float | None = None
+    plan: JobPlan = field(default_factory=JobPlan)
 
 
 class RunEnding(StrEnum):

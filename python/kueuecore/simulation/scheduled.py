@@ -7,30 +7,24 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kueuecore._arguments import flag, text
+from kueuecore._arguments import text
 from kueuecore._json import JsonObject
+from kueuecore._kinds import KUEUE
 from kueuecore.errors import ManifestError, ObjectRef
 from kueuecore.manifests import Manifest, located, to_json_lines
 from kueuecore.simulation.copies import Copies
-from kueuecore.simulation.run import Happening, NodeLoss, Operation
+from kueuecore.simulation.job_plan import plan_fields
+from kueuecore.simulation.run import Happening, Operation
 from kueuecore.submissions import TimedBatch
-from kueuecore.times import format_time, later
+from kueuecore.times import format_time
 
-__all__ = ["Coming", "Happened", "JobPlan", "event_line", "job_plan", "located_events"]
+__all__ = ["Coming", "Happened", "event_line", "located_events"]
 
 _WORKLOAD = "Workload"
-
-JobPlan: TypeAlias = tuple[
-    int | None, list[int | None] | None, int | None, int | None, int | None, str, int | None, bool, int
-]
-"""What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails, when
-all are ready again, and how long they stay on a failed node; a `NodeLoss`; the work between two checkpoints; whether it
-fails in the end; and how much of its run was done when it arrived."""
 
 
 def event_line(event: Happening | Mapping[str, object]) -> bytes:
@@ -46,15 +40,7 @@ def event_line(event: Happening | Mapping[str, object]) -> bytes:
         "at": event.at,
         "op": text("op", event.op),
         "key": event.key,
-        "runSeconds": event.run_seconds,
-        "readySeconds": _checked_ready_seconds(event.ready_seconds),
-        "failSeconds": event.fail_seconds,
-        "recoverSeconds": event.recover_seconds,
-        "lingerSeconds": event.linger_seconds,
-        "nodeLoss": text("node_loss", event.node_loss),
-        "saveSeconds": event.save_seconds,
-        "endsFailed": flag("ends_failed", event.ends_failed),
-        "doneSeconds": event.done_seconds,
+        **plan_fields(event.plan),
     }
     if event.kind != _WORKLOAD:
         head["kind"] = text("kind", event.kind)
@@ -89,47 +75,6 @@ def _dumped(event: Mapping[str, object]) -> bytes:
 def _is_no_number(value: object) -> bool:
     values = value if isinstance(value, list) else [value]
     return any(isinstance(it, float) and not math.isfinite(it) for it in values)
-
-
-def _checked_ready_seconds(ready: object) -> Sequence[object] | None:
-    if ready is not None and not isinstance(ready, list | tuple):
-        raise TypeError(f"ready_seconds must be a list of numbers of seconds, not {type(ready).__name__}")
-    return ready
-
-
-def job_plan(happening: Happening, *, at: int) -> JobPlan:
-    """Return what the job of a new Workload does.
-
-    Args:
-        happening: The event that creates it.
-        at: The earliest time at which the job may start, in nanoseconds since 1970.
-
-    Raises:
-        TypeError: A duration is not a number.
-        ValueError: A duration is invalid, or goes past April 2262.
-    """
-
-    def span(seconds: object, name: str) -> int | None:
-        return None if seconds is None else later(at, seconds, name) - at
-
-    ready = _checked_ready_seconds(happening.ready_seconds)
-    return (
-        span(happening.run_seconds, "run_seconds"),
-        None if ready is None else [span(it, "ready_seconds") for it in ready],
-        span(happening.fail_seconds, "fail_seconds"),
-        span(happening.recover_seconds, "recover_seconds"),
-        span(happening.linger_seconds, "linger_seconds"),
-        NodeLoss(happening.node_loss).value,
-        _save_span(span(happening.save_seconds, "save_seconds")),
-        flag("ends_failed", happening.ends_failed),
-        span(happening.done_seconds, "done_seconds") or 0,
-    )
-
-
-def _save_span(span: int | None) -> int | None:
-    if span == 0:
-        raise ValueError("save_seconds: must be greater than 0")
-    return span
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +174,7 @@ class _Rows:
         name = f"{self._prefix}{self._first + row}"
         return Manifest(
             {
-                "apiVersion": "kueue.x-k8s.io/v1beta2",
+                "apiVersion": KUEUE,
                 "kind": "Workload",
                 "metadata": {
                     "namespace": self._namespace,

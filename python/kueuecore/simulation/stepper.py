@@ -10,15 +10,7 @@ from kueuecore._arguments import cycles_of, each, flag
 from kueuecore._json import JsonObject
 from kueuecore._kinds import KEPT
 from kueuecore.check_controllers import CheckControllers, with_activity
-from kueuecore.checks import (
-    CheckController,
-    ObjectMaker,
-    ObjectWrite,
-    ObjectWriteKind,
-    Review,
-    WorkloadKey,
-    applied_review,
-)
+from kueuecore.checks import CheckController, ObjectMaker, Review, WorkloadKey, applied_review
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Event
 from kueuecore.engine import Engine, Objects
@@ -26,14 +18,16 @@ from kueuecore.errors import ManifestError, ObjectRef, OutOfTimeError, UnknownOb
 from kueuecore.manifests import Manifest
 from kueuecore.simulation.checkpoint import Checkpoint, CheckpointWriter, Fingerprint
 from kueuecore.simulation.copies import Copies, encode_copies
-from kueuecore.simulation.run import Happening, Progress, Run, RunEnding
+from kueuecore.simulation.job_plan import JobPlan
+from kueuecore.simulation.run import Happening, Operation, Progress, Run, RunEnding
 from kueuecore.simulation.sampling import check_sampling
-from kueuecore.simulation.scheduled import Coming, JobPlan, event_line, located_events
+from kueuecore.simulation.scheduled import Coming, event_line, located_events
 from kueuecore.simulation.stored_objects import Stored, given_objects
 from kueuecore.simulation.virtual_families import VirtualFamilies
 from kueuecore.states import WorkloadState
 from kueuecore.submissions import Submissions, check_names, encode_submissions
 from kueuecore.times import TimeLike, beginning_ns, format_time, span_ns
+from kueuecore.writes import Verb, Write
 
 __all__ = ["Stepper"]
 
@@ -138,7 +132,8 @@ class Stepper:
         self.put(workloads)
         refs = [self._stored.ref(it) for it in workloads]
         for ref in refs:
-            self.clock.created(self.core, ref.namespace, ref.name, plan)
+            event = Happening(at=0, op=Operation.CREATE, key=ref.key, plan=plan)
+            self.clock.created(self.core, event_line(event))
         self.happened()
         return tuple(ref.key for ref in refs)
 
@@ -357,9 +352,9 @@ class Stepper:
             has_done |= bool(changes.puts or changes.deletes)
         return has_done
 
-    def _carry_out(self, writes: Iterable[ObjectWrite]) -> None:
+    def _carry_out(self, writes: Iterable[Write]) -> None:
         for write in writes:
-            if write.kind is ObjectWriteKind.DELETE:
+            if write.verb is Verb.DELETE:
                 self.delete(write.object)
             else:
                 self.put(Manifest(write.manifest))

@@ -11,11 +11,9 @@ from kueuecore.errors import ObjectRef
 from kueuecore.manifests import Manifest, object_ref, parse_manifests, plain_object
 from kueuecore.object_batch import Objects, each_manifest
 from kueuecore.states import WorkloadState
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
 __all__ = ["Stored", "given_objects"]
-
-_SECOND_NS = 1_000_000_000
 
 
 def given_objects(objects: Objects) -> bytes | str | tuple[Manifest, ...]:
@@ -140,7 +138,7 @@ class Stored:
         if text_at(plain, "kind") != "Workload" or self.trusted:
             return plain
         metadata: JsonObject = {
-            "creationTimestamp": format_time(now // _SECOND_NS * _SECOND_NS),
+            "creationTimestamp": format_time(now // SECOND_NS * SECOND_NS),
             "generation": 1,
             **{name: it for name, it in object_at(plain, "metadata").items() if it is not None},
         }

@@ -10,7 +10,6 @@ from kueuecore.errors import ManifestError, ObjectRef, Problem, UnknownObjectErr
 from kueuecore.jobs import (
     JobsConfiguration,
     Surroundings,
-    WriteKind,
     integration_of,
     reconcile_job,
     update_problems,
@@ -19,8 +18,9 @@ from kueuecore.jobs import (
 from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.owned_workloads import owned_workloads
 from kueuecore.manifests import Manifest, object_ref
-from kueuecore.simulation.scheduled import JobPlan
+from kueuecore.simulation.job_plan import JobPlan
 from kueuecore.simulation.stepper import Stepper
+from kueuecore.writes import Verb, Write
 
 __all__ = ["SubmittedJobs"]
 
@@ -95,9 +95,9 @@ class SubmittedJobs:
             )
             if found.waits_for and not found.writes and number == 0:
                 raise ManifestError([Problem(found.waits_for, object=ref)])
-            writes = [it for it in found.writes if text_at(it.manifest, "kind") == "Workload"]
+            writes = [it for it in found.writes if it.kind == "Workload"]
             for write in writes:
-                self._write(Manifest(write.manifest), write.kind, plan)
+                self._carry_out(write, plan)
             ended = {key: report.finished for key, report in found.reports.items() if report.finished is not None}
             for (namespace, name), (reason, message) in ended.items():
                 self._stepper.clock.finish(self._stepper.core, namespace, name, reason, message)
@@ -115,14 +115,14 @@ class SubmittedJobs:
             self._stepper.delete(object_ref(workload))
         return True
 
-    def _write(self, workload: Manifest, kind: WriteKind, plan: JobPlan) -> None:
-        match kind:
-            case WriteKind.CREATE:
-                self._stepper.create((workload,), plan)
-            case WriteKind.DELETE:
-                self._stepper.delete(object_ref(workload.object))
-            case WriteKind.UPDATE | WriteKind.UPDATE_STATUS:
-                self._stepper.put(workload)
+    def _carry_out(self, write: Write, plan: JobPlan) -> None:
+        match write.verb:
+            case Verb.CREATE:
+                self._stepper.create((Manifest(write.manifest),), plan)
+            case Verb.DELETE:
+                self._stepper.delete(write.object)
+            case _:
+                self._stepper.put(Manifest(write.manifest))
 
     def _as_it_stands(self, job: JsonObject) -> JsonObject:
         """Return a job that runs if one of its Workloads may, and is suspended otherwise."""

@@ -43,9 +43,9 @@ def simulate(
     It simulates the rest of a cluster around the scheduler: workloads run for their run time and then finish, evicted
     ones stop and wait again, and admission checks without a controller are ready at once. After each cycle, workloads
     for which something may have changed are tried again (Kueue waits up to a second). Pods are ready as soon as they
-    start, unless the configuration names `waitForPodsReady` and events say otherwise (`ready_seconds`); pods that are
-    late lose their quota. With admission fair sharing, the usage of LocalQueues is sampled at Kueue's intervals while
-    anything else is left to happen; the result is in `run.engine.local_queue(...)`.
+    start, unless the configuration names `waitForPodsReady` and events say otherwise (`JobPlan.ready_seconds`); pods
+    that are late lose their quota. With admission fair sharing, the usage of LocalQueues is sampled at Kueue's
+    intervals while anything else is left to happen; the result is in `run.engine.local_queue(...)`.
 
     Args:
         objects: The initial objects, in any form that `Engine.apply` takes.
@@ -88,7 +88,7 @@ def simulate(
 
     Example:
         >>> from kueuecore import World, read_manifests, simulate
-        >>> from kueuecore.simulation import Happening, Operation
+        >>> from kueuecore.simulation import Happening, JobPlan, Operation
         >>> from kueuecore.submissions import Submissions
         >>> queues = World.of(read_manifests("examples/scenario/queues.yaml")).manifests
         >>> def job(name: str, at: float) -> Happening:
@@ -100,7 +100,7 @@ def simulate(
         ...         "metadata": {"namespace": "team-a", "name": name},
         ...         "spec": {"queueName": "lq", "podSets": [{"name": "main", "count": 1, "template": template}]},
         ...     }
-        ...     return Happening(at=at, op=Operation.CREATE, object=workload, run_seconds=60)
+        ...     return Happening(at=at, op=Operation.CREATE, object=workload, plan=JobPlan(run_seconds=60))
         >>> run = simulate(queues, [job("a", 0), job("b", 5)], now="2026-01-01T00:00:00Z")
         >>> for step in run.steps:
         ...     print((step.time - run.start) // 10**9, step.kind, step.key)

@@ -15,16 +15,16 @@ from kueuecore.scenarios import Scenario
 from kueuecore.scenarios.cluster_scenario import changes_of
 from kueuecore.scenarios.job_rows import JobRows
 from kueuecore.scenarios.node_timetable import nodes_of
-from kueuecore.simulation import Copies, Happening, Operation
+from kueuecore.simulation import Copies, Happening, JobPlan, Operation
 from kueuecore.simulation.copies import joined_names
 from kueuecore.simulation.stepper import Stepper
 from kueuecore.studies.arrivals import Arrivals
 from kueuecore.studies.present_workloads import JobKind, PresentWorkload, Status
 from kueuecore.studies.run_times import RunTimes, Sampler
+from kueuecore.times import SECOND_NS
 
 __all__ = ["Future", "Played", "admissions", "rows_of"]
 
-_SECOND_NS = 1_000_000_000
 # Only workloads that preempt each other forever need so many.
 _MOST_CYCLES = 1_000_000
 # No real job has run for longer, but a time in a status may be anything.
@@ -127,7 +127,7 @@ def _played(future: Future, seed: int) -> Played:
             stepper.schedule_copies(copies)
         for part in range(1, _PARTS + 1):
             at = end if part == _PARTS else begin + (end - begin) * part / _PARTS
-            stepper.advance(stepper.start + round(at * _SECOND_NS))
+            stepper.advance(stepper.start + round(at * SECOND_NS))
             steps = stepper.clock.steps_since(n_steps)
             n_steps += len(steps)
             for time, kind, key in steps:
@@ -141,7 +141,7 @@ def _played(future: Future, seed: int) -> Played:
             if not left or horizon <= at:
                 break
     # Decisions of a cycle that ends after the horizon are not by the horizon.
-    seconds = [(admitted[key] - stepper.start) / _SECOND_NS if key in admitted else inf for key in future.targets]
+    seconds = [(admitted[key] - stepper.start) / SECOND_NS if key in admitted else inf for key in future.targets]
     return Played(tuple(it if it <= horizon else inf for it in seconds), horizon)
 
 
@@ -192,10 +192,10 @@ def _happening(future: Future, workload: PresentWorkload, samplers: Mapping[str,
     group = of_running.get(workload.kind) or future.group_of[workload.kind]
     elapsed = 0.0
     if workload.started is not None:
-        elapsed = min(max(future.scenario.start - workload.started, 0) / _SECOND_NS, _MOST_ELAPSED)
+        elapsed = min(max(future.scenario.start - workload.started, 0) / SECOND_NS, _MOST_ELAPSED)
     seconds, done = samplers[group](elapsed)
-    run_seconds = _within(seconds, future, elapsed)
-    return Happening(at=0, op=Operation.CREATE, object=workload.manifest, run_seconds=run_seconds, done_seconds=done)
+    plan = JobPlan(run_seconds=_within(seconds, future, elapsed), done_seconds=done)
+    return Happening(at=0, op=Operation.CREATE, object=workload.manifest, plan=plan)
 
 
 def _within(seconds: float, future: Future, elapsed: float = 0.0) -> float:

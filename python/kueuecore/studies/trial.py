@@ -11,10 +11,9 @@ from kueuecore.results import Results
 from kueuecore.scenarios import Scenario, ScenarioEnding, run_scenario
 from kueuecore.scenarios.job_outcomes import Labels
 from kueuecore.scenarios.waits import within_which
+from kueuecore.times import SECOND_NS
 
 __all__ = ["Trial", "run_trial"]
-
-_SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -111,7 +110,7 @@ def run_trial(scenario: Scenario, seed: int) -> Trial:
         raise KeyboardInterrupt
     jobs = outcome.jobs
     numbers, rows = jobs.numbers, jobs.rows
-    waits = (numbers["admitted"] - numbers["created"]) / _SECOND
+    waits = (numbers["admitted"] - numbers["created"]) / SECOND_NS
     lost, measures = np.zeros(len(jobs)), {}
     if outcome.run is not None and rows is not None:
         results = Results.of(outcome.run)

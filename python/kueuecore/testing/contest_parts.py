@@ -18,7 +18,7 @@ from kueuecore.testing.drawn_worlds import (
     weights,
 )
 from kueuecore.testing.history import START, key_of
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
 __all__ = [
     "amount_of_cpu",
@@ -36,7 +36,6 @@ __all__ = [
     "workload_of",
 ]
 
-_SECOND_NS = 1_000_000_000
 _LARGEST = 2**63 - 1
 _RECOMPUTE = "RecomputeAssignmentUponPreemptionTargetsOverlap"
 _SLICE_OF = "kueue.x-k8s.io/workload-slice-replacement-for"
@@ -141,7 +140,7 @@ def workload_of(
     name: str, queue: str, priority: int, pod_sets: Sequence[JsonValue], *, created: int = 0, slice_of: str = ""
 ) -> JsonObject:
     metadata: JsonObject = {"annotations": {_SLICE_OF: slice_of}} if slice_of else {}
-    created_at = format_time(START + created * _SECOND_NS)
+    created_at = format_time(START + created * SECOND_NS)
     spec: JsonObject = {"queueName": queue, "priority": priority, "podSets": list(pod_sets)}
     return manifest("Workload", name, spec, namespace=NAMESPACE, uid=name, creationTimestamp=created_at, **metadata)
 
@@ -156,7 +155,7 @@ def holding(
     is_evicted: bool = False,
 ) -> JsonObject:
     """Return the workload (of one pod set) as one that has held quota for this many seconds at the start."""
-    since = format_time(START - seconds * _SECOND_NS)
+    since = format_time(START - seconds * SECOND_NS)
     kinds = [("QuotaReserved", "QuotaReserved"), ("Admitted", "Admitted"), *[("Evicted", "Preempted")] * is_evicted]
     conditions: list[JsonValue] = [
         {"type": kind, "status": "True", "reason": reason, "message": "", "lastTransitionTime": since}

@@ -14,7 +14,7 @@ from kueuecore.testing.chance import Chance, SeededChance
 from kueuecore.testing.drawn_histories import CYCLE, move, rival
 from kueuecore.testing.drawn_worlds import Limits, Stock, contents, manifest, stocks
 from kueuecore.testing.history import START, History, Move, MoveKind, key_of
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
 __all__ = ["random_topology", "topology_history"]
 
@@ -25,7 +25,6 @@ _PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 _EVERYWHERE: JsonObject = {"example.com/site": "here"}
 _SPOT: JsonObject = {"key": "example.com/broken", "value": "true"}
 _LEVELS = ((BLOCK, RACK, HOST), (RACK, HOST), (BLOCK, RACK), (HOST,))
-_SECOND_NS = 1_000_000_000
 _GATES: tuple[JsonObject, ...] = (
     {"TASProfileMixed": False, "TASPartialSlices": False},
     {"TASBalancedPlacement": True, "TASNodeFeasibilityForAllLevels": False},
@@ -152,7 +151,7 @@ def _node(chance: Chance, site: _Site, name: str, *, since: int = 0) -> JsonObje
     ready: JsonObject = {
         "type": "Ready",
         "status": "False" if chance.rarely(12) else "True",
-        "lastTransitionTime": format_time(START + since * _SECOND_NS),
+        "lastTransitionTime": format_time(START + since * SECOND_NS),
     }
     return {
         "apiVersion": "v1",

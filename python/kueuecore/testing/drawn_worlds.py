@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._kinds import KUEUE
 from kueuecore.testing.chance import Chance
 from kueuecore.testing.history import START
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
 __all__ = [
     "CLASSES",
@@ -26,9 +27,7 @@ __all__ = [
     "workloads",
 ]
 
-KUEUE = "kueue.x-k8s.io/v1beta2"
 NAMESPACE = "ns"
-_SECOND_NS = 1_000_000_000
 # Around the largest number that 64 bits hold, and the cpu quotas that count as unlimited (rules/02 §1).
 _EDGES = ("9223372036854775807", "9223372036854775806", "4611686018427387904", "9223372036854775", "9223372036854774")
 _FLAVORS = ("f1", "f2", "f3")
@@ -396,7 +395,7 @@ def workloads(
     if chance.rarely(60):
         spec["maximumExecutionTimeSeconds"] = chance.one(5, 1, 60)
     spec["podSets"] = pod_sets(chance, stock)
-    stamp = format_time(START + created * _SECOND_NS)
+    stamp = format_time(START + created * SECOND_NS)
     return manifest("Workload", name, spec, namespace=NAMESPACE, uid=uid, creationTimestamp=stamp)
 
 
@@ -417,7 +416,7 @@ def reservations(chance: Chance, stock: Stock, workload: JsonObject) -> JsonObje
                 "resourceUsage": {"cpu": str(count * chance.integer(0, 2))},
             }
         )
-    since = format_time(START - chance.integer(1, 2) * _SECOND_NS)
+    since = format_time(START - chance.integer(1, 2) * SECOND_NS)
     kinds = chance.one(*[("QuotaReserved", "Admitted")] * 5, ("QuotaReserved",))
     conditions: list[JsonValue] = [
         {"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": since} for kind in kinds

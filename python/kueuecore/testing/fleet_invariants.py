@@ -16,10 +16,10 @@ from kueuecore.jobs.pod_group import POD_GROUP
 from kueuecore.manifests import object_ref
 from kueuecore.multikueue.commands import MANAGER
 from kueuecore.multikueue.settings import ORIGIN_LABEL
+from kueuecore.times import SECOND_NS
 
 __all__ = ["FleetInvariants", "Invariant", "InvariantError"]
 
-_SECOND_NS = 1_000_000_000
 _QUEUE = "kueue.x-k8s.io/queue-name"
 
 
@@ -66,7 +66,7 @@ class FleetInvariants:
 
     def __init__(self, *, origin: str = "multikueue", grace_seconds: float = 60.0) -> None:
         self._origin = origin
-        self._grace_ns = int(grace_seconds * _SECOND_NS)
+        self._grace_ns = int(grace_seconds * SECOND_NS)
         self._running: dict[str, frozenset[ObjectRef]] = {}
         self._reachable_since: dict[str, int] = {}
         # Workers that the manager had reached and lost; nothing unknown to it can run on the others.

@@ -15,6 +15,7 @@ import yaml
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.configuration import Configuration
 from kueuecore.errors import ManifestError, Problem
+from kueuecore.manifests import API_VERSIONS
 from kueuecore.releases import DEFAULT_RELEASE
 from kueuecore.times import nanoseconds
 
@@ -23,7 +24,7 @@ __all__ = ["START", "History", "Move", "MoveKind", "read_histories", "shown"]
 START = nanoseconds("2026-01-01T00:00:00Z")
 """The time when the objects of a scenario are applied, in nanoseconds since 1970."""
 
-_KUEUE_CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+_KUEUE_CONFIGURATION = {"apiVersion": API_VERSIONS["Configuration"], "kind": "Configuration"}
 
 
 class MoveKind(StrEnum):

@@ -15,11 +15,9 @@ from kueuecore.testing.engine_view import EngineView, holds_quota, is_evicted
 from kueuecore.testing.history import START, History, Move, MoveKind
 from kueuecore.testing.move_result import MoveResult, Observation
 from kueuecore.testing.watch_echo import Echo
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
 __all__ = ["MoveResult", "Play", "first_difference", "observe"]
-
-_SECOND_NS = 1_000_000_000
 
 
 def observe(engine: Engine) -> Observation:
@@ -149,7 +147,7 @@ class Play:
     @property
     def now(self) -> int:
         """The time of the last move, in nanoseconds since 1970."""
-        return START + self.seconds * _SECOND_NS
+        return START + self.seconds * SECOND_NS
 
     def run(self, moves: Iterable[Move]) -> Iterator[MoveResult]:
         """Play moves and return the result of each."""

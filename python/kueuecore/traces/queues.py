@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._kinds import KUEUE
 from kueuecore._quantities import number
 from kueuecore._text import quoted
 from kueuecore.manifests import Manifest
@@ -13,7 +14,6 @@ from kueuecore.traces.trace import Trace
 
 __all__ = ["queues_for"]
 
-_KUEUE = "kueue.x-k8s.io/v1beta2"
 _FLAVOR = "default-flavor"
 
 
@@ -43,7 +43,7 @@ def queues_for(
         value = number(amount)
         if value is None or value < 0:
             raise ValueError(f"quota[{resource!r}]: {amount!r} is not a quantity; write 64 or 256Gi")
-    objects: list[JsonObject] = [{"apiVersion": _KUEUE, "kind": "ResourceFlavor", "metadata": {"name": _FLAVOR}}]
+    objects: list[JsonObject] = [{"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": _FLAVOR}}]
     for batch in trace.submissions(rules):
         if missing := sorted(set(batch.requests) - set(quota)):
             raise ValueError(f"quota: jobs request {quoted(missing[0])}; add a quota for it")
@@ -54,7 +54,7 @@ def queues_for(
             objects.append(_cluster_queue(name, quota, cohort))
             objects.append(
                 {
-                    "apiVersion": _KUEUE,
+                    "apiVersion": KUEUE,
                     "kind": "LocalQueue",
                     "metadata": {"namespace": batch.namespace, "name": queue},
                     "spec": {"clusterQueue": name},
@@ -73,4 +73,4 @@ def _cluster_queue(name: str, quota: Mapping[str, str | int], cohort: str) -> Js
     }
     if cohort:
         spec["cohortName"] = cohort
-    return {"apiVersion": _KUEUE, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec}
+    return {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec}

@@ -13,29 +13,28 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from kueuecore._json import object_at
-from kueuecore.api_server import ApiServer, RefusedError
-from kueuecore.checks import ObjectWrite, ObjectWriteKind
-from kueuecore.controller import Controller, JobController, WorkloadWrite
+from kueuecore._kinds import KUEUE
+from kueuecore.api_server import ApiServer
+from kueuecore.controller import Controller, JobController
 from kueuecore.controller.queue_statuses import with_status
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.steady_state import find_preemption_loop
 from kueuecore.testing.history import START
 from kueuecore.testing.invariants import amount, check_invariants
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 from kueuecore.webhooks import admit
+from kueuecore.writes import Answer, Verb, Write
 
-__all__ = ["FaultyHistory", "Replica"]
+__all__ = ["REFUSED", "FaultyHistory", "Replica"]
 
-_SECOND_NS = 1_000_000_000
 _NAMESPACE = "default"
-_API_VERSION = "kueue.x-k8s.io/v1beta2"
 # Workload sizes of which a queue has room for some but not all.
 _CPUS = (1, 1, 2, 3, 4)
 # Longer than any lost write waits.
-_LONGEST_PAUSE_NS = 300 * _SECOND_NS
+_LONGEST_PAUSE_NS = 300 * SECOND_NS
 # Enough turns for a small world to settle.
 _MOST_TURNS = 60
+REFUSED = Answer(error="not now")
 
 
 class Replica:
@@ -54,7 +53,7 @@ class Replica:
         self.version = version
         self.coming: list[dict[str, Any]] = []
         # Writes that were accepted, and whose answers arrive later.
-        self.late: list[tuple[WorkloadWrite, dict[str, Any]]] = []
+        self.late: list[tuple[Write, Answer]] = []
         # UIDs of the workloads reported as ended.
         self.ended: set[str] = set()
         self._versions: dict[str, int] = {}
@@ -110,7 +109,7 @@ class FaultyHistory:
         happenings = [self._turn] * 10 + [self._deliver] * 8 + [self._change] * 8
         happenings += [self._resync, self._crash, self._elect, self._hear_late]
         for _ in range(self.n_steps):
-            self.cluster.now += self.random.choice((0, _SECOND_NS, 10 * _SECOND_NS))
+            self.cluster.now += self.random.choice((0, SECOND_NS, 10 * SECOND_NS))
             self.random.choice(happenings)()
         self._end_well()
         return self.happened
@@ -140,7 +139,7 @@ class FaultyHistory:
 
     def _create(self, kind: str, name: str, spec: dict[str, Any], namespace: str = "") -> None:
         metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
-        self.cluster.create({"apiVersion": _API_VERSION, "kind": kind, "metadata": metadata, "spec": spec})
+        self.cluster.create({"apiVersion": KUEUE, "kind": kind, "metadata": metadata, "spec": spec})
 
     def _create_workload(self) -> None:
         requests = {"cpu": str(self.random.choice(_CPUS))}
@@ -239,7 +238,7 @@ class FaultyHistory:
 
     def _hear_late(self) -> None:
         for write, answer in self.leader.late:
-            self.leader.controller.confirm(write, answer, now=self.cluster.now)
+            self.leader.controller.done(write, answer, now=self.cluster.now)
         self.leader.late.clear()
 
     def _turn(self) -> None:
@@ -253,7 +252,7 @@ class FaultyHistory:
             )
             self.happened[f"writes {way}"] += 1
             if way == "refused":
-                leader.controller.refuse(write, now=self.cluster.now)
+                leader.controller.done(write, REFUSED, now=self.cluster.now)
                 continue
             if way == "before":
                 self._restart_leader()
@@ -264,19 +263,19 @@ class FaultyHistory:
             if way == "after":
                 self._restart_leader()
                 return
-            if answer is None or way == "unheard":
+            if not answer.is_accepted or way == "unheard":
                 self._refuse(leader, write)
             elif way == "late":
                 leader.late.append((write, answer))
             else:
-                leader.controller.confirm(write, answer, now=self.cluster.now)
+                leader.controller.done(write, answer, now=self.cluster.now)
         for item in turn.objects:
             self._turn_object(item)
             if self.leader is not leader:
                 return
         self._tell_of_jobs()
 
-    def _turn_object(self, write: ObjectWrite) -> None:
+    def _turn_object(self, write: Write) -> None:
         """Send the status of a queue or the deletion of a Workload; the answer may get lost."""
         way = self._random_statuses.choice(("well", "well", "well", "refused", "conflict", "unheard", "lost"))
         self.happened[f"statuses {way}"] += 1
@@ -286,46 +285,33 @@ class FaultyHistory:
         if way == "conflict" and self.cluster.find(ref.kind, ref.name, namespace=ref.namespace) is not None:
             labels = {"metadata": {"labels": {"version": str(self.cluster.version)}}}
             self.cluster.patch(ref.kind, ref.name, labels, namespace=ref.namespace)
-        is_written = way != "refused" and self._send_object(write)
-        if not is_written or way == "unheard":
-            self.leader.controller.refuse_object(write, "not now", now=self.cluster.now)
+        answer = REFUSED if way == "refused" else self._send_object(write)
+        self.leader.controller.done(write, REFUSED if way == "unheard" else answer, now=self.cluster.now)
 
-    def _send_object(self, write: ObjectWrite) -> bool:
-        ref, metadata = write.object, object_at(write.manifest, "metadata")
-        try:
-            if write.kind is ObjectWriteKind.DELETE:
-                self.cluster.delete(ref.kind, ref.name, namespace=ref.namespace, preconditions={"uid": metadata["uid"]})
-                self.happened["deletions"] += 1
-            elif write.kind is ObjectWriteKind.PATCH:
-                self.cluster.patch(ref.kind, ref.name, write.manifest, namespace=ref.namespace)
-            else:
-                self.cluster.update(write.manifest, subresource="status")
-        except RefusedError:
-            return False
-        return True
+    def _send_object(self, write: Write) -> Answer:
+        answer = self.cluster.carry_out(write)
+        self.happened["deletions"] += answer.is_accepted and write.verb is Verb.DELETE
+        return answer
 
     def _restart_leader(self) -> None:
         index = self.replicas.index(self.leader)
         self.leader = self.replicas[index] = self._started()
 
-    def _refuse(self, replica: Replica, write: WorkloadWrite) -> None:
+    def _refuse(self, replica: Replica, write: Write) -> None:
         newest = self._workloads().get(write.name)
         if newest is not None and newest["metadata"]["uid"] != write.uid:
             newest = None
-        replica.controller.refuse(write, newest, now=self.cluster.now, gone=newest is None)
+        answer = Answer(newest, "refused", 404 if newest is None else 0)
+        replica.controller.done(write, answer, now=self.cluster.now)
 
-    def _send(self, write: WorkloadWrite) -> dict[str, Any] | None:
-        old = self._workloads().get(write.name)
-        try:
-            new = self.cluster.patch(
-                "Workload", write.name, write.patch, namespace=write.namespace, subresource=write.subresource
-            )
-        except RefusedError:
-            return None
-        assert old is not None
-        self.happened["evictions"] += "Evicted" in write.gained
-        self._check_write(old, new)
-        return new
+    def _send(self, write: Write) -> Answer:
+        old, answer = self._workloads().get(write.name), self.cluster.carry_out(write)
+        if answer.is_accepted:
+            assert old is not None
+            assert answer.object is not None
+            self.happened["evictions"] += "Evicted" in write.gained
+            self._check_write(old, answer.object)
+        return answer
 
     def _tell_of_jobs(self) -> None:
         """Let the jobs of evicted workloads stop, sooner or later."""
@@ -361,7 +347,7 @@ class FaultyHistory:
             "status": "True",
             "reason": "Version",
             "message": str(self.cluster.version),
-            "lastTransitionTime": format_time(self.cluster.now // _SECOND_NS * _SECOND_NS),
+            "lastTransitionTime": format_time(self.cluster.now // SECOND_NS * SECOND_NS),
         }
         others = [it for it in workload.get("status", {}).get("conditions", ()) if it["type"] != "Mine"]
         patch = {"status": {"conditions": [*others, mine]}}
@@ -482,21 +468,21 @@ class FaultyHistory:
             for name, workload in self._workloads().items():
                 if {"Evicted", "QuotaReserved"} <= set(conditions_that_hold(workload)):
                     controller.stopped(name, namespace=_NAMESPACE)
-            self.cluster.now += _SECOND_NS
+            self.cluster.now += SECOND_NS
             turn = controller.turn(self.cluster.now)
             for write in turn.writes:
                 answer = self._send(write)
-                assert answer is not None, "nobody else writes now"
-                controller.confirm(write, answer, now=self.cluster.now)
+                assert answer.is_accepted, "nobody else writes now"
+                controller.done(write, answer, now=self.cluster.now)
             for item in turn.objects:
-                assert self._send_object(item), "nobody else writes now"
+                assert self._send_object(item).is_accepted, "nobody else writes now"
             is_idle = not turn.writes and not turn.objects
             wake = controller.next_wake(self.cluster.now)
             if is_idle:
                 if wake is None or wake > self.cluster.now + _LONGEST_PAUSE_NS:
                     return True
                 # A write that got lost repeatedly waits for longer than all these turns would take.
-                self.cluster.now = max(self.cluster.now, wake - _SECOND_NS)
+                self.cluster.now = max(self.cluster.now, wake - SECOND_NS)
         assert find_preemption_loop(controller.engine, now=self.cluster.now), "it does not come to rest"
         return False
 

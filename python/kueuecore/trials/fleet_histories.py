@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
+from kueuecore._kinds import KUEUE
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.errors import ObjectRef
 from kueuecore.fleet.fleet import Fleet
@@ -28,7 +29,6 @@ __all__ = ["FleetHistory"]
 
 _START = "2026-01-01T00:00:00Z"
 _NAMESPACE = "ns"
-_KUEUE = "kueue.x-k8s.io/v1beta2"
 _MINUTE = 60.0
 _CHECK = "multikueue"
 _WITH_NODES = 0.5
@@ -161,7 +161,7 @@ class FleetHistory:
 
     def _object(self, kind: str, name: str, spec: dict[str, Any] | None, namespace: str = "") -> dict[str, Any]:
         metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
-        made: dict[str, Any] = {"apiVersion": _KUEUE, "kind": kind, "metadata": metadata}
+        made: dict[str, Any] = {"apiVersion": KUEUE, "kind": kind, "metadata": metadata}
         return made if spec is None else made | {"spec": spec}
 
     def _job(self, name: str, cpu: int, priority: str = "", kind: str = "Job") -> list[JsonObject]:

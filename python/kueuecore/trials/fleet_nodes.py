@@ -6,15 +6,15 @@ from collections import Counter
 from random import Random
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._kinds import KUEUE
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.fleet.fleet import Fleet
 from kueuecore.reference.topology.encoding import decoded
-from kueuecore.times import format_time
+from kueuecore.times import SECOND_NS, format_time
 
 __all__ = ["HOST", "RACK", "FleetNodes"]
 
 HOST, RACK = "kubernetes.io/hostname", "example.com/rack"
-_SECOND_NS = 1_000_000_000
 _TAINT = {"key": "example.com/broken", "effect": "NoExecute"}
 
 
@@ -102,7 +102,7 @@ class FleetNodes:
         ready: JsonObject = {
             "type": "Ready",
             "status": "False" if what == "fail" else "True",
-            "lastTransitionTime": format_time(now // _SECOND_NS * _SECOND_NS),
+            "lastTransitionTime": format_time(now // SECOND_NS * SECOND_NS),
         }
         return {
             "apiVersion": "v1",
@@ -153,4 +153,4 @@ def _hosts(workload: JsonObject) -> Counter[str]:
 
 
 def _kueue(kind: str, name: str, spec: JsonObject) -> JsonObject:
-    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, "spec": spec}
+    return {"apiVersion": KUEUE, "kind": kind, "metadata": {"name": name}, "spec": spec}

@@ -20,20 +20,20 @@ from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.errors import ObjectRef
 from kueuecore.kubernetes import Api
 from kueuecore.steady_state import find_preemption_loop
-from kueuecore.testing.api_server import Closing, Fault, HttpApiServer, Request, refusal_of
-from kueuecore.testing.crd_schema import CrdSchema
-from kueuecore.testing.crds import crds
 from kueuecore.testing.invariants import check_invariants
+from kueuecore.times import SECOND_NS
 from kueuecore.trials.faults import Replica
 from kueuecore.trials.http_replica import DiedError, HttpReplica, MortalApi
 from kueuecore.trials.job_faults import FaultyJobHistory
 from kueuecore.trials.machines import is_gated
 from kueuecore.trials.node_faults import FaultyNodeHistory, hosts_of
 from kueuecore.trials.strict_objects import kueue_schema
+from kueuecore_apiserver import Closing, Fault, HttpApiServer, Request, refusal_of
+from kueuecore_apiserver.crd_schema import CrdSchema
+from kueuecore_apiserver.crds import crds
 
 __all__ = ["FaultyHttpHistory", "FaultyHttpNodeHistory"]
 
-_SECOND_NS = 1_000_000_000
 _NAMESPACE = "default"
 _WRITE_WAYS = ("well",) * 14 + ("409", "429", "500", "503", "404", "cut off", "unheard", "unheard", "overtaken")
 _READ_WAYS = ("well",) * 14 + ("429", "500", "503", "404", "cut off")
@@ -195,7 +195,7 @@ integrations: {frameworks: [batch/job, pod]}
         """Take away a kind for a while."""
         self._show()
         self._hidden = self.random.choice(_HIDDEN)
-        self._hidden_until = self.cluster.now + self.random.choice((1, 10, 60)) * _SECOND_NS
+        self._hidden_until = self.cluster.now + self.random.choice((1, 10, 60)) * SECOND_NS
         self._server.kinds.hide(*self._hidden)
         self.happened["kinds hidden"] += 1
 
@@ -303,7 +303,7 @@ integrations: {frameworks: [batch/job, pod]}
             if self._n_evicted() > evictions:
                 stood[self._standing()] += 1
             quiet = quiet + 1 if self.cluster.version == before else 0
-            self.cluster.now += (400 if quiet else 1) * _SECOND_NS
+            self.cluster.now += (400 if quiet else 1) * SECOND_NS
             if quiet == 3:
                 return True
         is_circle = max(stood.values(), default=0) > 2 or find_preemption_loop(controller.engine, now=self.cluster.now)

@@ -13,11 +13,11 @@ from kueuecore.kubernetes import Api, LateKinds, News, UnansweredError, follow, 
 from kueuecore.kubernetes.decider import Decider
 from kueuecore.kubernetes.requests import Emission
 from kueuecore.kubernetes.sender import Task
+from kueuecore.times import SECOND_NS
 from kueuecore.trials.faults import Replica
 
 __all__ = ["DiedError", "HttpReplica", "MortalApi"]
 
-_SECOND_NS = 1_000_000_000
 _MOST_ATTEMPTS = 1000
 
 
@@ -133,7 +133,7 @@ class HttpReplica(Replica):
 
     def _carry_out(self, task: Task) -> None:
         while (pause := task()) is not None:
-            self._cluster.now += round(pause * _SECOND_NS)
+            self._cluster.now += round(pause * SECOND_NS)
 
     def _call(self, call: Callable[[], None]) -> None:
         if self.holds_answers or self._answers:

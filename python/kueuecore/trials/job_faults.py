@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kueuecore._json import object_at
-from kueuecore.api_server import RefusedError
-from kueuecore.controller import Controller, JobController, JobWork, WorkloadWrite
+from kueuecore.controller import Controller, JobController, JobWork
 from kueuecore.controller.writes import conditions_that_hold
-from kueuecore.jobs import JobsConfiguration, Request, Verb, integration_of
+from kueuecore.jobs import JobsConfiguration, integration_of
 from kueuecore.jobs.batch_job import BATCH_JOB
 from kueuecore.steady_state import find_preemption_loop
-from kueuecore.trials.faults import FaultyHistory, Replica
+from kueuecore.times import SECOND_NS
+from kueuecore.trials.faults import REFUSED, FaultyHistory, Replica
+from kueuecore.writes import Answer, Verb, Write
 
 __all__ = ["FaultyJobHistory"]
 
-_SECOND_NS = 1_000_000_000
 _NAMESPACE = "default"
 _KUEUE = "kueue.x-k8s.io/"
 _MOST_TURNS = 240
@@ -198,38 +198,24 @@ class FaultyJobHistory(FaultyHistory):
                 return False
             if odd == "conflict":
                 self._touch(request)
-            is_sent = odd != "refused" and self._request(request)
+            is_sent = odd != "refused" and self.cluster.carry_out(request).is_accepted
             if odd == "after":
                 self._restart_leader()
                 return False
             if not is_sent or odd == "unheard":
-                self._jobs(leader).failed(work.job, now=self.cluster.now)
+                self._jobs(leader).done(work.job, REFUSED, now=self.cluster.now)
                 return True
-        self._jobs(leader).done(work.job)
+        self._jobs(leader).done(work.job, Answer(), now=self.cluster.now)
         return True
 
-    def _touch(self, request: Request) -> None:
+    def _touch(self, request: Write) -> None:
         """Let another client write first."""
-        ref = request.object
-        if request.verb is not Verb.CREATE and self.cluster.find(ref.kind, ref.name, namespace=ref.namespace):
+        if request.verb is not Verb.CREATE and self.cluster.find(
+            request.kind, request.name, namespace=request.namespace
+        ):
             labels = {"touched": str(self.cluster.version)}
-            self.cluster.patch(ref.kind, ref.name, {"metadata": {"labels": labels}}, namespace=ref.namespace)
-
-    def _request(self, request: Request) -> bool:
-        ref = request.object
-        try:
-            if request.verb is Verb.CREATE:
-                self.cluster.create(request.body)
-            elif request.verb is Verb.PATCH:
-                self.cluster.patch(
-                    ref.kind, ref.name, request.body, namespace=ref.namespace, subresource=request.subresource
-                )
-            else:
-                preconditions = object_at(request.body, "preconditions")
-                self.cluster.delete(ref.kind, ref.name, namespace=ref.namespace, preconditions=preconditions)
-        except RefusedError:
-            return False
-        return True
+            touch = {"metadata": {"labels": labels}}
+            self.cluster.patch(request.kind, request.name, touch, namespace=request.namespace)
 
     def _jobs(self, replica: Replica) -> JobController:
         assert replica.jobs is not None
@@ -304,7 +290,7 @@ class FaultyJobHistory(FaultyHistory):
             is_held = bool(workload["metadata"].get("finalizers"))
             assert owners & there or not is_held, f"{name} is kept for a job that is gone"
 
-    def _is_refused_by_rule(self, write: WorkloadWrite) -> bool:
+    def _is_refused_by_rule(self, write: Write) -> bool:
         """Return whether a write is one of Kueue's own that its webhooks refuse."""
         return False
 
@@ -329,18 +315,18 @@ class FaultyJobHistory(FaultyHistory):
             turn = controller.turn(self.cluster.now)
             for write in turn.writes:
                 answer = self._send(write)
-                if answer is None:
+                if not answer.is_accepted:
                     assert self._is_refused_by_rule(write), "nobody else writes now"
                     self._refuse(leader, write)
                 else:
-                    controller.confirm(write, answer, now=self.cluster.now)
+                    controller.done(write, answer, now=self.cluster.now)
             for status in turn.objects:
                 self._send_object(status)
             if turn.decision.preemptions:
                 stood[self._standing()] += 1
             quiet = quiet + 1 if self.cluster.version == before else 0
             # Longer than any pause once nothing happens; before, no timeout may end what is about to start.
-            self.cluster.now += (400 if quiet else 1) * _SECOND_NS
+            self.cluster.now += (400 if quiet else 1) * SECOND_NS
             if quiet == 3:
                 return True
         # Some circles close only because jobs take time to stop: then the same states return again and again.

@@ -6,6 +6,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 from kueuecore._json import object_at
+from kueuecore._kinds import KUEUE
 from kueuecore.api_server import ApiServer
 from kueuecore.times import format_time
 
@@ -34,7 +35,7 @@ class Machines:
         self.levels: tuple[str, ...] = random.choice(_LEVELS)
         metadata = {"name": "racks"}
         spec = {"levels": [{"nodeLabel": level} for level in self.levels]}
-        made = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": metadata, "spec": spec}
+        made = {"apiVersion": KUEUE, "kind": "Topology", "metadata": metadata, "spec": spec}
         cluster.create(made)
         for name in self._cpus:
             self._create(name)

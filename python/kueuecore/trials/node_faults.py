@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kueuecore._json import object_at
-from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.configuration import Configuration
-from kueuecore.controller import Controller, JobController, WorkloadWrite, is_heartbeat
+from kueuecore.controller import Controller, JobController, is_heartbeat
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.errors import ObjectRef
 from kueuecore.jobs import JobsConfiguration
 from kueuecore.reference.topology.encoding import decoded
-from kueuecore.trials.faults import Replica
+from kueuecore.trials.faults import REFUSED, Replica
 from kueuecore.trials.job_faults import FaultyJobHistory
 from kueuecore.trials.machines import HOST, Machines, is_gated, is_terminated, target_of
+from kueuecore.writes import Answer, Verb, Write
 
 __all__ = ["FaultyNodeHistory", "hosts_of"]
 
@@ -155,8 +155,8 @@ class FaultyNodeHistory(FaultyJobHistory):
                 self._passed[key] = thing
             replica.coming.append(event)
 
-    def _turn_object(self, write: ObjectWrite) -> None:
-        if write.kind is not ObjectWriteKind.PATCH or write.object.kind != "Pod":
+    def _turn_object(self, write: Write) -> None:
+        if write.verb is not Verb.PATCH or write.object.kind != "Pod":
             super()._turn_object(write)
             return
         way = self.random.choice(_WAYS)
@@ -171,28 +171,27 @@ class FaultyNodeHistory(FaultyJobHistory):
             labels = {"metadata": {"labels": {"version": str(self.cluster.version)}}}
             self.cluster.patch("Pod", ref.name, labels, namespace=ref.namespace)
         if way == "refused":
-            leader.refuse_object(write, "not now", now=self.cluster.now)
+            leader.done(write, REFUSED, now=self.cluster.now)
             return
-        is_released = self._send_object(write)
+        answer = self._send_object(write)
         if way == "after":
             self._restart_leader()
         elif way == "unheard":
             if (newest := self.cluster.find("Pod", ref.name, namespace=ref.namespace)) is not None:
                 self.leader.observer.observe({"type": "MODIFIED", "object": newest}, now=self.cluster.now)
-            leader.refuse_object(write, "timeout", now=self.cluster.now)
-        elif not is_released:
-            is_there = self.cluster.find("Pod", ref.name, namespace=ref.namespace) is not None
-            leader.refuse_object(write, "not now", is_there=is_there, now=self.cluster.now)
+            leader.done(write, REFUSED, now=self.cluster.now)
+        else:
+            leader.done(write, answer, now=self.cluster.now)
 
-    def _send_object(self, write: ObjectWrite) -> bool:
-        is_sent = super()._send_object(write)
-        if is_sent and write.object.kind == "Pod":
-            if write.kind is ObjectWriteKind.PATCH:
+    def _send_object(self, write: Write) -> Answer:
+        answer = super()._send_object(write)
+        if answer.is_accepted and write.kind == "Pod":
+            if write.verb is Verb.PATCH:
                 self.happened["releases"] += 1
                 self._check_release(write.object)
             else:
                 self.happened["pods failed in vain"] += 1
-        return is_sent
+        return answer
 
     # The rest of the cluster.
 
@@ -391,10 +390,10 @@ class FaultyNodeHistory(FaultyJobHistory):
         self.machines.touch()
         return self._come_to_rest(self.leader.controller)
 
-    def _is_refused_by_rule(self, write: WorkloadWrite) -> bool:
+    def _is_refused_by_rule(self, write: Write) -> bool:
         # A second pass counts only pods that have not ended, and an admission may not change (rules/08 §11.10, §16).
         status = self._workloads()[write.name].get("status", {})
-        return bool(status.get("reclaimablePods")) and "admission" in object_at(write.patch, "status")
+        return bool(status.get("reclaimablePods")) and "admission" in object_at(write.manifest, "status")
 
     def _check_end(self, leader: Replica) -> None:
         super()._check_end(leader)
@@ -404,7 +403,7 @@ class FaultyNodeHistory(FaultyJobHistory):
             is_admitted = workload is not None and "Admitted" in conditions_that_hold(workload)
             assert not is_admitted, f"{pod['metadata']['name']} waits behind a gate for nothing"
         fresh = self._started().controller
-        forgotten = [it.object for it in fresh.turn(self.cluster.now).objects if it.kind is ObjectWriteKind.PATCH]
+        forgotten = [it.object for it in fresh.turn(self.cluster.now).objects if it.verb is Verb.PATCH]
         assert not forgotten, f"forgotten: {forgotten}"
 
 

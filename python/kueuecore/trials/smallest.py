@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from kueuecore.dumps.smaller import simpler, simpler_object, smallest_by, with_simpler_objects, without_parts
+from kueuecore.dumps.smaller import simpler, simpler_object, with_simpler_objects, without_parts
+from kueuecore.shrinking import smallest_by
 from kueuecore.testing.history import History, Move
 
 __all__ = ["smallest"]

@@ -9,9 +9,9 @@ from functools import cache
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.api_server import RefusedError
 from kueuecore.manifests import ManifestLike, plain_object
-from kueuecore.testing.crd_schema import CrdSchema
-from kueuecore.testing.crds import KINDS, crd
 from kueuecore.webhooks import Stored, admit
+from kueuecore_apiserver.crd_schema import CrdSchema
+from kueuecore_apiserver.crds import KINDS, crd
 
 __all__ = ["StrictWebhooks", "kueue_schema"]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, text_at
+from kueuecore._kinds import KUEUE
 from kueuecore.testing.history import History
 from kueuecore.testing.invariants import amount
 from kueuecore.testing.move_result import MoveResult, Observation
@@ -76,7 +77,7 @@ def with_idle_cluster_queue(scenario: History, *, name: str = "zz-idle", cohort:
     if example is not None and isinstance(example["spec"], dict):
         spec["resourceGroups"] = _without_quota(example["spec"].get("resourceGroups"))
     idle: JsonObject = {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "apiVersion": KUEUE,
         "kind": "ClusterQueue",
         "metadata": {"name": name},
         "spec": spec,

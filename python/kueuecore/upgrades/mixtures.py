@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
@@ -104,8 +103,7 @@ class Mixtures(Generic[_Found]):
         enough = self.switches if among is None else tuple(among)
         # Differences of one cause are many, and its runs are done.
         known = next((it for it in self._causes if {*it} <= {*enough} and is_new(self.with_new(it))), enough)
-        # The runs are what is limited.
-        found = shrunk(known, lambda some: is_new(self.with_new(some)), max_tries=sys.maxsize)
+        found = shrunk(known, lambda some: is_new(self.with_new(some)))
         if among is not None and found not in self._causes:
             self._causes.append(found)
         return found

@@ -5,9 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use kueuecore::base::ids::WorkloadId;
 use kueuecore::engine as core;
 use kueuecore::objects::{Object, Time};
-use kueuecore::simulate::{self, Change, JobPlan, NodeLoss, Options, PodsPlan, Timers, Turn};
+use kueuecore::simulate::{self, Change, Options, Timers, Turn};
 use kueuecore_wire::field_error::Rejection;
-use kueuecore_wire::scenario::happenings;
+use kueuecore_wire::scenario::{created, happenings};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -17,12 +17,6 @@ use crate::decision::{EventRow, event_row};
 use crate::engine::{Engine, door};
 use crate::errors::{manifest_error, unknown_object};
 use crate::record::Record;
-
-/// What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails,
-/// when all are ready again, and how long they stay on a failed node; the word for what happens to its run then; how
-/// much work lies between two checkpoints; whether it fails in the end; and how much of its run was already done.
-type Plan =
-    (Option<i64>, Option<Vec<Option<i64>>>, Option<i64>, Option<i64>, Option<i64>, String, Option<i64>, bool, i64);
 
 /// What a step was (`Cycle`, `Instant`, `Ask`, `Paused`, or why there was none), and the workloads to ask the
 /// controllers about.
@@ -309,19 +303,13 @@ impl Simulation {
         self.look(py, simulate::Simulation::take_happened)
     }
 
-    /// Sets the job of a workload that has just appeared.
-    fn created(&self, py: Python<'_>, engine: &Engine, namespace: &str, name: &str, plan: Plan) -> PyResult<()> {
-        let (run_ns, ready_ns, fails_ns, recovers_ns, lingers_ns, node_loss, saves_ns, ends_failed, done_ns) = plan;
-        let Some(node_loss) = NodeLoss::from_name(&node_loss) else {
-            return Err(PyValueError::new_err("node_loss must be RunsOn, Waits or StartsOver"));
-        };
-        let pods = ready_ns.map(|ready_ns| Box::new(PodsPlan { ready_ns, fails_ns, recovers_ns }));
+    /// Sets the job of a workload that has just appeared. `event`: what could have created it, with its key for the
+    /// object.
+    fn created(&self, py: Python<'_>, engine: &Engine, event: &[u8]) -> PyResult<()> {
+        let (key, plan) = created(event, self.start).map_err(|rejections| manifest_error(py, &rejections))?;
+        let (namespace, name) = (key.namespace(), key.name());
         let found = self.run_on_workload(py, engine, (namespace, name), |simulation, engine, id| {
-            simulation.created(
-                engine,
-                id,
-                JobPlan { run_ns, pods, lingers_ns, node_loss, saves_ns, ends_failed, done_ns },
-            );
+            simulation.created(engine, id, plan);
         })?;
         found.ok_or_else(|| unknown_object(py, "Workload", namespace, name))
     }

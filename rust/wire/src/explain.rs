@@ -8,7 +8,6 @@ use kueuecore::engine::explain::{Asked, Explanation, FlavorTrial, PodSetTrials};
 use kueuecore::objects::config::PreemptionStrategy;
 use kueuecore::quota::forest::NodeId;
 use kueuecore::quota::levels::Level;
-use kueuecore::quota::share::Share;
 use kueuecore::state::State;
 use kueuecore::state::records::Owner;
 use kueuecore::state::searches::{Comparison, Contender, Search, Tie};
@@ -139,7 +138,6 @@ fn level(state: &State, resource: &str, of: Owner, level: &Level) -> Value {
 }
 
 fn search(state: &State, search: &Search) -> Value {
-    let contested = search.contested.iter().map(|fr| parts(state, *fr));
     let holders = search.holders.iter().map(|holder| {
         let record = state.workloads.get(holder.workload);
         let uses = record.charge.as_deref().map(|charge| charge.usage.iter().copied());
@@ -156,17 +154,18 @@ fn search(state: &State, search: &Search) -> Value {
         })
     });
     json!({
-        "contested": contested.map(|(flavor, resource)| json!({"flavor": flavor, "resource": resource})).collect::<Vec<_>>(),
+        "contested": search.contested.iter().map(|fr| parts(state, *fr)).collect::<Vec<_>>(),
         "asksForPlace": search.asks_for_place,
         "isFound": !search.targets.is_empty(),
         "holders": holders.collect::<Vec<_>>(),
     })
 }
 
+/// Flavor, resource and amount.
 fn amounts(state: &State, uses: impl Iterator<Item = (FlavorResourceId, Amount)>) -> Vec<Value> {
     uses.map(|(fr, amount)| {
         let (flavor, resource) = parts(state, fr);
-        json!({"flavor": flavor, "resource": resource, "amount": used(&resource, amount)})
+        json!([flavor, resource, used(&resource, amount)])
     })
     .collect()
 }
@@ -177,12 +176,15 @@ fn node(state: &State, id: NodeId) -> Value {
 }
 
 /// An infinite share is `null`.
-fn share(share: &Share) -> Value {
-    json!({"weighted": share.weighted(), "unweighted": share.ratio})
-}
-
 fn contender(state: &State, contender: &Contender) -> Value {
-    json!({"node": node(state, contender.node), "now": share(&contender.now), "then": share(&contender.then)})
+    let Contender { node: of, now, then } = contender;
+    json!({
+        "node": node(state, *of),
+        "now": now.weighted(),
+        "then": then.weighted(),
+        "unweightedNow": now.ratio,
+        "unweightedThen": then.ratio,
+    })
 }
 
 fn comparison(state: &State, comparison: &Comparison) -> Value {

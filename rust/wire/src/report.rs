@@ -300,7 +300,7 @@ pub fn capacity_rows(state: &mut State) -> Value {
 /// Where the pods of admitted workloads with a topology assignment are placed.
 #[must_use]
 pub fn placement_rows(state: &mut State) -> Value {
-    let domain = |it: &PlacedPods| json!({"values": it.values, "path": it.path, "count": it.count});
+    let domain = |it: &PlacedPods| json!({"values": it.values, "path": it.path.as_deref().unwrap_or_default(), "count": it.count});
     let row = |it: &Placement| {
         json!({
             "namespace": it.workload.0,

@@ -152,6 +152,17 @@ pub fn happenings(
     lines.into_iter().enumerate().map(happening).collect()
 }
 
+/// Reads an event with a key for the object: which workload was created otherwise, and what its job does.
+///
+/// # Errors
+/// It is not such an event.
+pub fn created(data: &[u8], start: Time) -> Result<(Key, JobPlan), Vec<Rejection>> {
+    let line: Line<'_> = serde_json::from_slice(data).map_err(|error| odd(0, "", &error.to_string()))?;
+    let key = line.key.as_deref().and_then(key).ok_or_else(|| odd(0, "key", "must be namespace/name"))?;
+    let job = line.job(start).map_err(|(field, detail)| odd(0, &field, detail))?;
+    Ok((key, job))
+}
+
 /// Seconds after `begin` as rounded nanoseconds; `None` if negative, NaN or past the end of time.
 #[allow(clippy::cast_possible_truncation)]
 fn span_from(begin: Time, seconds: f64) -> Option<i64> {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -12,6 +13,7 @@ from kueuecore.controller import Controller, Metrics
 from kueuecore.errors import KueuecoreError
 from kueuecore.objects import Namespace
 from kueuecore.provisioning import ProvisioningController
+from kueuecore.writes import Answer, Write
 from tests.attack.case import Case, size_of
 from tests.attack.documents import FULL_WORKLOAD, KINDS, WORKLOAD
 from tests.attack.doors.calls import Call, case_of
@@ -51,13 +53,17 @@ def _state(controller: Controller) -> Callable[[], object]:
     )
 
 
+def _done(controller: Controller, *, write: Write, found: Any, error: str, now: Any) -> bool:
+    return controller.done(write, Answer(found, error), now=now)
+
+
 def draw(rng: Random) -> Case:
     """A wrong call, or wrong events and what comes of them."""
     if rng.random() < 0.4:
         return _events(rng)
     controller = watching()
     name = rng.choice(
-        ["observe", "observe", "observe", "resync", "turn", "next_wake", "confirm", "refuse", "finished", "stopped",
+        ["observe", "observe", "observe", "resync", "turn", "next_wake", "done", "finished", "stopped",
          "note_readiness", "workload", "may_run", "watched"]
     )  # fmt: skip
     about: dict[str, Any] = {"name": "w", "namespace": "ns"}
@@ -72,12 +78,9 @@ def draw(rng: Random) -> Case:
             given = {"kind": "Workload", "objects": objects, "now": at(2), "resource_version": "200"}
         case "turn" | "next_wake":
             given = {"now": at(2)}
-        case "confirm":
-            answer = {**seen, "status": FULL_WORKLOAD["status"]}
-            given = {"write": controller.turn(at(2)).writes[0], "answer": answer, "now": at(3)}
-        case "refuse":
-            newest = versioned(seen)
-            given = {"write": controller.turn(at(2)).writes[0], "newest": newest, "now": at(3), "gone": False}
+        case "done":
+            found, error = rng.choice([({**seen, "status": FULL_WORKLOAD["status"]}, ""), (versioned(seen), "refused")])
+            given = {"write": controller.turn(at(2)).writes[0], "found": found, "error": error, "now": at(3)}
         case "finished":
             given = {**about, "reason": "R", "message": "m"}
         case "note_readiness":
@@ -88,11 +91,11 @@ def draw(rng: Random) -> Case:
             given = about
     call = Call(
         f"Controller.{name}",
-        getattr(controller, name),
+        partial(_done, controller) if name == "done" else getattr(controller, name),
         given,
         _state(controller),
         lambda _: _goes_on(controller),
-        others=("kinds", "list", "answer", "newest"),
+        others=("kinds", "list", "found"),
     )
     return case_of(rng, call, parts=KINDS)
 
@@ -120,9 +123,9 @@ def _events(rng: Random) -> Case:
         for second in range(3, 6):
             for write in controller.turn(at(second)).writes:
                 if confirms:
-                    controller.confirm(write, now=at(second))
+                    controller.done(write, Answer(), now=at(second))
                 else:
-                    controller.refuse(write, now=at(second), gone=second == 5)
+                    controller.done(write, Answer(error="refused", code=404 if second == 5 else 0), now=at(second))
             controller.next_wake(at(second))
         Controller.load(json.loads(json.dumps(controller.save())), now=at(9)).turn(at(9))
 

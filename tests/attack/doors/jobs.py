@@ -14,10 +14,11 @@ from kueuecore.concurrent_admission import reconcile_parent
 from kueuecore.controller import Controller, JobController, Metrics
 from kueuecore.engine import Engine
 from kueuecore.errors import KueuecoreError
-from kueuecore.jobs import INTEGRATIONS, JobsConfiguration, Write, pod_group, reconcile_job, requests_of, workloads_for
+from kueuecore.jobs import INTEGRATIONS, JobsConfiguration, pod_group, reconcile_job, requests_of, workloads_for
 from kueuecore.objects import Namespace
-from kueuecore.simulation import VirtualCluster
+from kueuecore.simulation import JobPlan, VirtualCluster
 from kueuecore.webhooks import admit
+from kueuecore.writes import Answer, Verb, Write
 from tests.attack.case import Case, Wrong, size_of
 from tests.attack.documents import FULL_WORKLOAD, KINDS, NOW, WORKLOAD, condition
 from tests.attack.doors.calls import Call, case_of
@@ -131,7 +132,7 @@ def _look(rng: Random) -> Call:
 
 def _requests(rng: Random) -> Call:
     made = _job(rng)
-    given = {"writes": [Write({**made, "spec": {**made["spec"], "suspend": True}})]}
+    given = {"writes": [Write(Verb.UPDATE, {**made, "spec": {**made["spec"], "suspend": True}})]}
     return Call("requests_of", lambda writes: requests_of(writes, lambda _: made), given)
 
 
@@ -148,7 +149,7 @@ def _watching() -> JobController:
 
 
 def _controller(rng: Random) -> Call:
-    name = rng.choice(["JobController", "observe", "observe", "resync", "take_due", "done", "failed", "next_wake"])
+    name = rng.choice(["JobController", "observe", "observe", "resync", "take_due", "done", "next_wake"])
     jobs = _watching()
     if name == "JobController":
         given: dict[str, Any] = {
@@ -170,9 +171,8 @@ def _controller(rng: Random) -> Call:
         case "take_due" | "next_wake":
             given = {"now": at(2)}
         case "done":
-            given = {"job": jobs.take_due(at(2))[0].job}
-        case _:
-            given = {"job": jobs.take_due(at(2))[0].job, "now": at(2)}
+            answer = rng.choice([Answer(), Answer(error="refused")])
+            given = {"job": jobs.take_due(at(2))[0].job, "answer": answer, "now": at(2)}
     return Call(
         f"JobController.{name}",
         getattr(jobs, name),
@@ -190,7 +190,7 @@ def _state(jobs: JobController) -> object:
 
 def _goes_on(jobs: JobController, now: int) -> None:
     for work in jobs.take_due(now):
-        jobs.done(work.job)
+        jobs.done(work.job, Answer(), now=now)
     jobs.next_wake(now)
 
 
@@ -263,7 +263,7 @@ def _cluster(rng: Random) -> Call:
     cluster = VirtualCluster(_AROUND, now=T0)
     made = {**job("Job", "a"), "metadata": {**job("Job", "a")["metadata"], "namespace": "ns"}}
     made["spec"]["template"]["spec"]["restartPolicy"] = "Never"
-    cluster.submit(made, run_seconds=50)
+    cluster.submit(made, JobPlan(run_seconds=50))
     if rng.random() < 0.5:
         cluster.advance(T0 + 5 * 10**9)
     if rng.random() < 0.7:
@@ -321,21 +321,21 @@ def _history(rng: Random) -> Case:
                     for request in work.requests:
                         if request.verb == "create":
                             given: Any = {"uid": f"m{number}", "resourceVersion": str(300 + number)}
-                            metadata = {**object_at(request.body, "metadata"), **given}
-                            answer = {**request.body, "metadata": metadata}
+                            metadata = {**object_at(request.manifest, "metadata"), **given}
+                            answer = {**request.manifest, "metadata": metadata}
                             try:
                                 jobs.observe({"type": "ADDED", "object": answer}, now=now)
                             except _ANSWERS:
                                 continue
-                    jobs.done(work.job)
+                    jobs.done(work.job, Answer(), now=now)
                 elif chance < 0.7:
-                    jobs.failed(work.job, now=now)
+                    jobs.done(work.job, Answer(error="refused"), now=now)
             if keys:
                 # Twice, and late.
-                jobs.done(rng.choice(keys))
-                jobs.failed(rng.choice(keys), now=now)
+                jobs.done(rng.choice(keys), Answer(), now=now)
+                jobs.done(rng.choice(keys), Answer(error="refused"), now=now)
             for write in jobs._loop.turn(now).writes:
-                jobs._loop.confirm(write, now=now)
+                jobs._loop.done(write, Answer(), now=now)
             jobs.next_wake(now)
 
     reported = " | ".join(f"{kind} {it.what}" for it, kind, _ in steps)

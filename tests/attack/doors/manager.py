@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
 from kueuecore.errors import KueuecoreError
 from kueuecore.multikueue import Connect, ConnectionReason, Manager
+from kueuecore.writes import Answer, Write
 from tests.attack.case import Case, size_of
 from tests.attack.documents import FULL_WORKLOAD, JOBS, KINDS, WORKLOAD
 from tests.attack.doors.calls import Call, case_of
@@ -54,6 +56,10 @@ def _state(manager: Manager) -> Callable[[], object]:
     )
 
 
+def _done(manager: Manager, *, write: Write, found: Any, error: str, now: Any) -> bool:
+    return manager.done(write, Answer(found, error), now=now)
+
+
 def draw(rng: Random) -> Case:
     """A wrong call, or wrong events and what comes of them."""
     if rng.random() < 0.4:
@@ -61,7 +67,7 @@ def draw(rng: Random) -> Case:
     manager = _managing()
     name = rng.choice(
         ["observe", "observe", "observe", "resync", "connected", "connection_failed", "connection_pending",
-         "connection_lost", "source_changed", "is_connected", "turn", "next_wake", "attempts", "confirm", "refuse"]
+         "connection_lost", "source_changed", "is_connected", "turn", "next_wake", "attempts", "done"]
     )  # fmt: skip
     given: dict[str, Any]
     match name:
@@ -82,22 +88,21 @@ def draw(rng: Random) -> Case:
             given = {"now": at(2)}
         case "attempts":
             given = {"name": "full", "namespace": "ns"}
-        case "confirm" | "refuse":
+        case "done":
             commands = [it for it in manager.turn(at(2)).commands if not isinstance(it, Connect)]
             if not commands:
                 return _events(rng)
-            answer = versioned(getattr(commands[0], "manifest", FULL_WORKLOAD))
-            given = {"command": commands[0], "now": at(3)}
-            given |= {"answer": answer} if name == "confirm" else {"newest": answer, "gone": False}
+            found, error = versioned(commands[0].manifest), rng.choice(["", "refused"])
+            given = {"write": commands[0], "found": found, "error": error, "now": at(3)}
         case _:
             given = {"cluster": "c1", "now": at(2)}
     call = Call(
         f"Manager.{name}",
-        getattr(manager, name),
+        partial(_done, manager) if name == "done" else getattr(manager, name),
         given,
         _state(manager),
         lambda _: manager.turn(at(9)),
-        others=("kinds", "list", "answer", "newest"),
+        others=("kinds", "list", "found"),
     )
     return case_of(rng, call, parts=_PARTS)
 
@@ -121,10 +126,8 @@ def _events(rng: Random) -> Case:
             for command in manager.turn(at(second)).commands:
                 if isinstance(command, Connect):
                     continue
-                if confirms:
-                    manager.confirm(command, now=at(second))
-                else:
-                    manager.refuse(command, now=at(second), gone=second == 5)
+                answer = Answer() if confirms else Answer(error="refused", code=404 if second == 5 else 0)
+                manager.done(command, answer, now=at(second))
             manager.next_wake(at(second))
 
     reported = " | ".join(f"{kind} {cluster} {it.what}" for kind, cluster, it in sent)

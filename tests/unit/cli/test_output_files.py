@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kueuecore.cli import ExitCode, comparing, main, planning, simulating, sweeping
+from kueuecore.cli import ExitCode, main
+from kueuecore.cli.commands import compare, plan, simulate, sweep
 from kueuecore.cli.streams import OutputError
 from kueuecore.report import Report
 from kueuecore.simulation import Checkpoint
@@ -54,7 +55,7 @@ def runs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("it has started")
 
-    for module, name in ((simulating, "run_scenario"), (comparing, "compare"), (sweeping, "sweep"), (planning, "plan")):
+    for module, name in ((simulate, "run_scenario"), (compare, "compare"), (sweep, "sweep"), (plan, "plan")):
         monkeypatch.setattr(module, name, fail)
 
 
@@ -107,7 +108,7 @@ def test_tables_are_printed_even_if_the_page_cannot_be_written(
     def fail(page: Report, path: Path, *, quiet: bool) -> None:
         raise OutputError("No space left on device", what=str(path))
 
-    for module in (simulating, comparing, sweeping, planning):
+    for module in (simulate, compare, sweep, plan):
         monkeypatch.setattr(module, "write_page", fail)
     it = ran(*COMMANDS[command], "--report", "out.html")
     assert (it.code, it.out) == (ExitCode.UNWRITABLE, expected.out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kueuecore import Run, VirtualCluster, simulate
-from kueuecore.simulation import Domain, Happening, Operation, StepKind
+from kueuecore.simulation import Domain, Happening, JobPlan, Operation, StepKind
 from tests import topologies
 from tests.topologies import BLOCK, HOST, NOW, RACK, flavor, namespace, pod_set, queue, topology, workload
 
@@ -32,7 +32,7 @@ def world(nodes: list[Json]) -> list[Json]:
 
 def comes(name: str, at: float, *, pods: int = 1, priority: int = 0, level: str = HOST) -> Happening:
     made = workload(name, pod_set(count=pods, required=level), priority=priority)
-    return Happening(at=at, op=Operation.CREATE, object=made, run_seconds=100)
+    return Happening(at=at, op=Operation.CREATE, object=made, plan=JobPlan(run_seconds=100))
 
 
 def placed(run: Run) -> list[tuple[int, str | None, str, int]]:
@@ -52,7 +52,9 @@ def test_preemptions_name_victim_preemptor_and_reason() -> None:
     quota = [namespace(), flavor("main"), *queue(cpu=2, flavors=("main",), **PREEMPTS)]
     del quota[1]["spec"]["topologyName"]
     events = [
-        Happening(at=at, op=Operation.CREATE, object=workload(name, pod_set(cpu=2), priority=n), run_seconds=50)
+        Happening(
+            at=at, op=Operation.CREATE, object=workload(name, pod_set(cpu=2), priority=n), plan=JobPlan(run_seconds=50)
+        )
         for n, (name, at) in enumerate({"low": 0, "high": 10}.items())
     ]
     run = simulate(quota, events, now=NOW)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kueuecore import Configuration
-from kueuecore.api_server import ApiServer, RefusedError
-from kueuecore.checks import ObjectWrite, ObjectWriteKind
+from kueuecore.api_server import ApiServer
 from kueuecore.controller import Controller, Metrics, Turn
+from kueuecore.writes import Answer
 from tests.unit.concurrent_admission.families import KUEUE, MINUTE, NOW, SECOND, configuration
 
 PARENT_LABEL = "kueue.x-k8s.io/concurrent-admission-parent"
@@ -52,16 +52,7 @@ def workload(name: str, *, local_queue: str = "jobs", priority: int = 0, **spec:
     )
 
 
-def carry_out(api: ApiServer, change: ObjectWrite) -> None:
-    """Do what a turn wants done with an object."""
-    ref = change.object
-    match change.kind:
-        case ObjectWriteKind.CREATE:
-            api.create(change.manifest)
-        case ObjectWriteKind.PATCH_STATUS:
-            api.update(change.manifest, subresource="status")
-        case ObjectWriteKind.DELETE:
-            api.delete(ref.kind, ref.name, namespace=ref.namespace)
+REFUSED = Answer(error="not now", code=500)
 
 
 class World:
@@ -105,19 +96,15 @@ class World:
         for write in turn.writes:
             self.spend()
             if self.refuses.random() < self.share_refused:
-                self.controller.refuse(write, self.find(write.name), now=self.api.now)
+                self.controller.done(write, Answer(self.find(write.name), error="refused"), now=self.api.now)
                 continue
             self.events += ((event.reason, event.name) for event in write.events)
-            answer = self.api.patch("Workload", write.name, write.patch, namespace="ns", subresource=write.subresource)
-            self.controller.confirm(write, answer, now=self.api.now)
+            self.controller.done(write, self.api.carry_out(write), now=self.api.now)
         for change in turn.objects:
             self.spend()
-            try:
-                if self.refuses.random() < self.share_refused:
-                    raise RefusedError(500, "not now")
-                carry_out(self.api, change)
-            except RefusedError as refused:
-                self.controller.refuse_object(change, str(refused), now=self.api.now, is_there=refused.code == 409)
+            is_refused = self.refuses.random() < self.share_refused
+            answer = REFUSED if is_refused else self.api.carry_out(change)
+            self.controller.done(change, answer, now=self.api.now)
         self.watch()
         self.play_job()
         return turn
@@ -184,7 +171,7 @@ def test_a_workload_becomes_a_parent_with_a_variant_for_each_flavor() -> None:
     world = World()
     world.api.create(workload("train-0a1b2"))
     (write,) = world.turn().writes
-    assert (write.subresource, write.patch["metadata"]["labels"]) == ("", {PARENT_LABEL: "true"})  # type: ignore[index,call-overload]
+    assert (write.subresource, write.manifest["metadata"]["labels"]) == ("", {PARENT_LABEL: "true"})  # type: ignore[index,call-overload]
     world.settle()
     assert sorted(world.variants) == ["cheap", "good"]
     assert ("CreatedVariant", "train-0a1b2") in world.events
@@ -357,7 +344,7 @@ def test_a_variant_that_is_refused_is_tried_again_later() -> None:
     world.turn()
     turn = world.controller.turn(world.api.now)
     assert [it.object.name.split("-")[2] for it in turn.objects] == ["good", "cheap"]
-    world.controller.refuse_object(turn.objects[0], "no quota for objects", now=world.api.now)
+    world.controller.done(turn.objects[0], Answer(error="no quota for objects"), now=world.api.now)
     assert not world.controller.turn(world.api.now).objects
     world.api.now += SECOND
     assert len(world.controller.turn(world.api.now).objects) == 2

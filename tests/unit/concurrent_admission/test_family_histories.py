@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from kueuecore.api_server import ApiServer, RefusedError
+from kueuecore.api_server import ApiServer
 from kueuecore.concurrent_admission import flavor_of, is_parent, parent_of
 from kueuecore.controller import Controller
+from kueuecore.writes import Answer
 from tests.unit.concurrent_admission.families import NOW, SECOND, configuration
-from tests.unit.concurrent_admission.test_controller_families import carry_out, condition, queue, thing, workload
+from tests.unit.concurrent_admission.test_controller_families import REFUSED, condition, queue, thing, workload
 
 FLAVORS = ("good", "fair", "cheap")
 N_JOBS = 6
@@ -76,17 +77,12 @@ class History:
         self.random.shuffle(writes)
         for write in writes:
             if self.is_refused():
-                self.controller.refuse(write, self.find(write.name), now=self.api.now)
+                self.controller.done(write, Answer(self.find(write.name), error="refused"), now=self.api.now)
                 continue
-            answer = self.api.patch("Workload", write.name, write.patch, namespace="ns", subresource=write.subresource)
-            self.controller.confirm(write, answer, now=self.api.now)
+            self.controller.done(write, self.api.carry_out(write), now=self.api.now)
         for change in turn.objects:
-            try:
-                if self.is_refused():
-                    raise RefusedError(500, "not now")
-                carry_out(self.api, change)
-            except RefusedError as refused:
-                self.controller.refuse_object(change, str(refused), now=self.api.now, is_there=refused.code == 409)
+            answer = REFUSED if self.is_refused() else self.api.carry_out(change)
+            self.controller.done(change, answer, now=self.api.now)
 
     def play(self, name: str) -> None:
         """The job of a Workload, which it knows only as the API server has it."""

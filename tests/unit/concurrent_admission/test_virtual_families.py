@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kueuecore import VirtualCluster, simulate
-from kueuecore.simulation import Happening, Operation
+from kueuecore.simulation import Happening, JobPlan, Operation
 from kueuecore.times import nanoseconds
 from tests.unit.concurrent_admission.families import configuration
 
@@ -50,7 +50,7 @@ def workload(name: str) -> dict[str, Any]:
 
 
 def job(name: str, *, at: float, seconds: float) -> Happening:
-    return Happening(at=at, op=Operation.CREATE, object=workload(name), run_seconds=seconds)
+    return Happening(at=at, op=Operation.CREATE, object=workload(name), plan=JobPlan(run_seconds=seconds))
 
 
 def steps(run: Any) -> list[tuple[float, str, str]]:
@@ -105,7 +105,7 @@ def test_variants_go_with_their_parent() -> None:
 @pytest.mark.parametrize("is_on", [True, False])
 def test_without_the_gate_a_workload_is_admitted_itself(is_on: bool) -> None:
     cluster = VirtualCluster(queues(), now=NOW, configuration=configuration(ConcurrentAdmission=is_on))
-    cluster.submit(workload("first-1"), run_seconds=10)
+    cluster.submit(workload("first-1"), JobPlan(run_seconds=10))
     cluster.advance(nanoseconds(NOW) + 5 * SECOND)
     assert len(cluster.engine.workloads()) == (3 if is_on else 1)
     assert cluster.is_running("first-1", namespace="ns")

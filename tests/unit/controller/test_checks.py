@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from kueuecore import ManifestError
-from kueuecore.api_server import RefusedError
-from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller import WATCHED, Controller, Turn
 from kueuecore.errors import UnknownObjectError
 from kueuecore.provisioning import ProvisioningController
+from kueuecore.writes import Answer
 from tests.unit.controller.world import SECOND, World, conditions, thing, workload
 
 CONFIG = thing(
@@ -45,27 +42,13 @@ class Provisioned(World):
         for made in (CONFIG, CHECK):
             self.cluster.create(made)
 
-    def carry_out(self, write: ObjectWrite) -> None:
-        ref = write.object
-        match write.kind:
-            case ObjectWriteKind.CREATE:
-                self.cluster.create(write.manifest)
-            case ObjectWriteKind.DELETE:
-                self.cluster.delete(ref.kind, ref.name, namespace=ref.namespace)
-            case ObjectWriteKind.PATCH_STATUS:
-                patch: Any = {"status": write.manifest["status"]}
-                self.cluster.patch(ref.kind, ref.name, patch, subresource="status")
-
     def turn(self) -> Turn:
         turn = super().turn()
         for write in turn.objects:
-            if write.object.kind in self.refuses:
-                self.controller.refuse_object(write, "not today", now=self.now)
+            if write.kind in self.refuses:
+                self.controller.done(write, Answer(error="not today"), now=self.now)
                 break
-            try:
-                self.carry_out(write)
-            except RefusedError as error:
-                self.controller.refuse_object(write, str(error), is_there=error.code == 409, now=self.now)
+            self.controller.done(write, self.cluster.carry_out(write), now=self.now)
         return turn
 
     def settle(self) -> None:
@@ -172,7 +155,7 @@ def test_a_refused_answer_is_given_again() -> None:
     world = settled()
     world.answer("w-capacity-1", "Provisioned", "here it is")
     (write,) = world.turn().writes
-    assert world.controller.refuse(write, world.stored("w"), now=world.now)
+    assert world.controller.done(write, Answer(world.stored("w"), error="refused"), now=world.now)
     world.settle()
     assert world.check() == ("Ready", "here it is")
 

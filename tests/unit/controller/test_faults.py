@@ -9,7 +9,7 @@ import pytest
 
 from kueuecore import Configuration
 from kueuecore._json import JsonObject, object_at, text_at
-from kueuecore.controller import Controller, JobController, Turn, WorkloadWrite
+from kueuecore.controller import Controller, JobController, Turn
 from kueuecore.controller.versions import Version
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.errors import ObjectRef
@@ -18,6 +18,7 @@ from kueuecore.jobs.job_report import NOTHING
 from kueuecore.times import TimeLike
 from kueuecore.trials.faults import FaultyHistory
 from kueuecore.trials.job_faults import FaultyJobHistory
+from kueuecore.writes import Answer, Write
 
 # Shorter ones than `make fuzz-controller` plays.
 N_STEPS = 16
@@ -43,11 +44,13 @@ def test_75_histories(kind: type[FaultyHistory], first: int) -> None:
 class KeepsWhatWasRefused(Controller):
     """A reservation whose write was refused holds its quota forever."""
 
-    def refuse(self, *args: Any, **named: Any) -> bool:
+    def done(self, write: Write, answer: Answer, *, now: TimeLike) -> bool:
+        if answer.is_accepted:
+            return super().done(write, answer, now=now)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(self._objects, "take", lambda *args: None)
             patch.setattr(self._answers, "_forget", lambda *args, **named: None)
-            return super().refuse(*args, **named)
+            return super().done(write, answer, now=now)
 
 
 class BelievesOldNews(Controller):
@@ -78,17 +81,18 @@ class WritesOverOthers(Controller):
     def turn(self, now: TimeLike) -> Turn:
         turn = super().turn(now)
         for write in turn.writes:
-            del write.patch["metadata"]
+            metadata = object_at(write.manifest, "metadata")
+            del metadata["uid"], metadata["resourceVersion"]
         return turn
 
 
 class TellsOnce(Controller):
     """A lost write takes the job report it carries with it."""
 
-    def refuse(self, write: WorkloadWrite, *args: Any, **named: Any) -> bool:
-        if (known := self._workloads.get((write.namespace, write.name))) is not None:
+    def done(self, write: Write, answer: Answer, *, now: TimeLike) -> bool:
+        if not answer.is_accepted and (known := self._workloads.get((write.namespace, write.name))) is not None:
             known.telling = NOTHING
-        return super().refuse(write, *args, **named)
+        return super().done(write, answer, now=now)
 
 
 class ForgetsWhatWaits(Controller):
@@ -123,16 +127,17 @@ def test_a_bug_is_noticed(broken: type[Controller]) -> None:
 class SwallowsRefusals(JobController):
     """What was refused counts as done."""
 
-    def failed(self, job: ObjectRef, *, now: TimeLike) -> None:
-        self.done(job)
+    def done(self, job: ObjectRef, answer: Answer, *, now: TimeLike) -> None:
+        super().done(job, Answer(), now=now)
 
 
 class ForgetsRefusals(JobController):
     """What was refused is not tried again."""
 
-    def failed(self, job: ObjectRef, *, now: TimeLike) -> None:
-        super().failed(job, now=now)
-        self._due.pop(job, None)
+    def done(self, job: ObjectRef, answer: Answer, *, now: TimeLike) -> None:
+        super().done(job, answer, now=now)
+        if not answer.is_accepted:
+            self._due.pop(job, None)
 
 
 class LetsEvictedJobsRun(JobController):

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kueuecore._json import object_at
-from kueuecore.api_server import ApiServer, RefusedError
+from kueuecore.api_server import ApiServer
 from kueuecore.controller import Controller, JobController, JobWork
-from kueuecore.jobs import JobEvent, JobsConfiguration, Request, Verb
+from kueuecore.jobs import JobEvent, JobsConfiguration
+from kueuecore.writes import Answer, Verb, Write
 from tests.unit.jobs.test_workload_sync import batch
 
 SECOND = 10**9
@@ -23,7 +23,7 @@ class Cluster:
 
     def __init__(self, *, cpus: int = 4, **settings: Any) -> None:
         self.api = ApiServer(now=1_767_225_600 * SECOND)
-        self.refuses: Callable[[Request], int] = lambda _: 0
+        self.refuses: Callable[[Write], int] = lambda _: 0
         self.works: list[JobWork] = []
         self.settings = settings
         self.begin()
@@ -55,8 +55,7 @@ class Cluster:
         for work in works:
             self.carry_out(work)
         for write in self.loop.turn(self.api.now).writes:
-            patch = {"namespace": write.namespace, "subresource": write.subresource}
-            self.loop.confirm(write, self.api.patch("Workload", write.name, write.patch, **patch), now=self.api.now)
+            self.loop.done(write, self.api.carry_out(write), now=self.api.now)
         self.works += works
         return list(works)
 
@@ -66,26 +65,13 @@ class Cluster:
         self.heard = self.api.version
 
     def carry_out(self, work: JobWork) -> None:
+        answer = Answer()
         for request in work.requests:
-            try:
-                self.send(request)
-            except RefusedError:
-                self.jobs.failed(work.job, now=self.api.now)
-                return
-        self.jobs.done(work.job)
-
-    def send(self, request: Request) -> None:
-        ref = request.object
-        if code := self.refuses(request):
-            raise RefusedError(code, "no")
-        if request.verb is Verb.CREATE:
-            self.api.create(request.body)
-        elif request.verb is Verb.PATCH:
-            self.api.patch(ref.kind, ref.name, request.body, namespace=ref.namespace, subresource=request.subresource)
-        else:
-            self.api.delete(
-                ref.kind, ref.name, namespace=ref.namespace, preconditions=object_at(request.body, "preconditions")
-            )
+            code = self.refuses(request)
+            answer = Answer(error="no", code=code) if code else self.api.carry_out(request)
+            if not answer.is_accepted:
+                break
+        self.jobs.done(work.job, answer, now=self.api.now)
 
     def workload(self) -> Json:
         (found,) = self.api.list("Workload")[0]

@@ -13,7 +13,7 @@ from kueuecore._json import object_at
 from kueuecore.controller import JobController
 from kueuecore.controller.metric_families import FAMILIES
 from kueuecore.jobs import JobsConfiguration
-from kueuecore.jobs.requests import Verb
+from kueuecore.writes import Answer, Verb
 from tests.metrics import Json, Lab, Samples, cluster_queue, histogram, local_queue, quotas, thing
 
 CQ, LQ = 'cluster_queue="cq"', 'name="q",namespace="a"'
@@ -319,21 +319,16 @@ class JobLab(Lab):
         self.watch()
         for work in self.jobs.take_due(self.cluster.now):
             if refuses and work.requests:
-                self.jobs.failed(work.job, now=self.cluster.now)
+                self.jobs.done(work.job, Answer(error="refused"), now=self.cluster.now)
                 continue
             for request in work.requests:
                 if request.verb is Verb.CREATE:
                     # A server sets the time itself.
-                    metadata = {**object_at(request.body, "metadata")}
-                    metadata.pop("creationTimestamp", None)
-                    self.cluster.create({**request.body, "metadata": metadata})
-                else:
-                    ref = request.object
-                    where: Any = {"namespace": ref.namespace, "subresource": request.subresource}
-                    self.cluster.patch(ref.kind, ref.name, request.body, **where)
+                    object_at(request.manifest, "metadata").pop("creationTimestamp", None)
+                assert self.cluster.carry_out(request).is_accepted
                 if self.sees_answers:
                     self.watch()
-            self.jobs.done(work.job)
+            self.jobs.done(work.job, Answer(), now=self.cluster.now)
         self.watch()
 
 

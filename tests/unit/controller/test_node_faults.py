@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from kueuecore._json import object_at
-from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller import Controller, Turn
 from kueuecore.errors import ObjectRef
 from kueuecore.times import TimeLike
 from kueuecore.trials.node_faults import FaultyNodeHistory
+from kueuecore.writes import Verb, Write
 
 # Long enough that pods are released while something goes wrong.
 N_STEPS = 60
@@ -51,13 +51,13 @@ def sends_once() -> type[Controller]:
         def turn(self, now: TimeLike) -> Turn:
             turn = super().turn(now)
             objects = [it for it in turn.objects if (it.object, uid_of(it)) not in released]
-            released.update((it.object, uid_of(it)) for it in objects if it.kind is ObjectWriteKind.PATCH)
+            released.update((it.object, uid_of(it)) for it in objects if it.verb is Verb.PATCH)
             return replace(turn, objects=tuple(objects))
 
     return SendsOnce
 
 
-def uid_of(write: ObjectWrite) -> object:
+def uid_of(write: Write) -> object:
     return object_at(write.manifest, "metadata").get("uid")
 
 

@@ -11,9 +11,9 @@ import pytest
 from kueuecore import Configuration, Engine
 from kueuecore._json import object_at
 from kueuecore.api_server import ApiServer, RefusedError
-from kueuecore.checks import ObjectWrite, ObjectWriteKind
-from kueuecore.controller import Controller, Metrics, Turn, WorkloadWrite, is_heartbeat
+from kueuecore.controller import Controller, Metrics, Turn, is_heartbeat
 from kueuecore.controller.writes import conditions_that_hold
+from kueuecore.writes import Answer, Verb, Write
 from tests.builders import SECOND, at
 from tests.topologies import HOST, RACK, flavor, namespace, node, pod_set, queue, topology, workload
 
@@ -50,10 +50,7 @@ class Cluster:
         self.hear()
         turn = self.controller.turn(self.server.now)
         for write in turn.writes:
-            answer = self.server.patch(
-                "Workload", write.name, write.patch, namespace="ns", subresource=write.subresource
-            )
-            self.controller.confirm(write, answer, now=self.server.now)
+            self.controller.done(write, self.server.carry_out(write), now=self.server.now)
         return turn
 
     def settle(self) -> None:
@@ -66,9 +63,9 @@ class Cluster:
                 return
         raise AssertionError("it does not come to rest")
 
-    def send(self, write: ObjectWrite) -> Json:
+    def send(self, write: Write) -> Json:
         ref = write.object
-        assert write.kind is ObjectWriteKind.PATCH
+        assert write.verb is Verb.PATCH
         return self.server.patch(ref.kind, ref.name, write.manifest, namespace=ref.namespace)
 
     def pods(self, of: str, *indices: int, prefix: str = "") -> None:
@@ -132,13 +129,13 @@ def test_pods_are_released_once_their_workload_is_admitted() -> None:
     assert [write.gained for write in turn.writes] == [("QuotaReserved", "Admitted")]
     assert turn.objects == ()
     (write,) = turn.writes
-    answer = cluster.server.patch("Workload", "w", write.patch, namespace="ns", subresource="status")
-    cluster.controller.confirm(write, answer, now=cluster.server.now)
+    answer = cluster.server.patch("Workload", "w", write.manifest, namespace="ns", subresource="status")
+    cluster.controller.done(write, Answer(answer), now=cluster.server.now)
     assert cluster.controller.next_wake(cluster.server.now) == cluster.server.now
     releases = cluster.controller.turn(cluster.server.now).objects
-    assert [(it.kind, it.workload, it.object.key) for it in releases] == [
-        (ObjectWriteKind.PATCH, ("ns", "w"), "ns/w-0"),
-        (ObjectWriteKind.PATCH, ("ns", "w"), "ns/w-1"),
+    assert [(it.verb, it.workload, it.object.key) for it in releases] == [
+        (Verb.PATCH, ("ns", "w"), "ns/w-0"),
+        (Verb.PATCH, ("ns", "w"), "ns/w-1"),
     ]
     assert releases[0].manifest == {
         "apiVersion": "v1",
@@ -183,7 +180,7 @@ def test_a_refused_release_is_sent_again_after_a_growing_pause() -> None:
     cluster = started(1)
     for pause in (1, 2, 4):
         (refused,) = cluster.turn(0).objects
-        cluster.controller.refuse_object(refused, "no", now=cluster.server.now)
+        cluster.controller.done(refused, Answer(error="no"), now=cluster.server.now)
         assert cluster.controller.next_wake(cluster.server.now) == cluster.server.now + pause * SECOND
         assert cluster.turn(pause - 1).objects == ()
         cluster.server.now += SECOND
@@ -195,7 +192,7 @@ def test_after_a_conflict_the_newer_pod_is_released() -> None:
     cluster.server.patch("Pod", "w-0", {"metadata": {"labels": {"mine": "1"}}}, namespace="ns")
     with pytest.raises(RefusedError):
         cluster.send(stale)
-    cluster.controller.refuse_object(stale, "conflict", is_there=True, now=cluster.server.now)
+    cluster.controller.done(stale, Answer(error="conflict", code=409), now=cluster.server.now)
     (again,) = cluster.turn(0).objects
     cluster.send(again)
     assert cluster.hosts() == {"w-0": "n1"}
@@ -309,7 +306,7 @@ def test_a_node_that_comes_back_at_once_is_unmarked() -> None:
     assert "unhealthyNodes" not in cluster.status("w")
 
 
-def refuse(cluster: Cluster, is_refused: Callable[[WorkloadWrite], bool]) -> list[WorkloadWrite]:
+def refuse(cluster: Cluster, is_refused: Callable[[Write], bool]) -> list[Write]:
     """Take a turn some of whose writes are refused, and return these."""
     cluster.server.now += SECOND
     cluster.hear()
@@ -317,10 +314,9 @@ def refuse(cluster: Cluster, is_refused: Callable[[WorkloadWrite], bool]) -> lis
     for write in cluster.controller.turn(cluster.server.now).writes:
         if is_refused(write):
             refused.append(write)
-            cluster.controller.refuse(write, now=cluster.server.now)
+            cluster.controller.done(write, Answer(error="refused"), now=cluster.server.now)
         else:
-            answer = cluster.server.patch("Workload", "w", write.patch, namespace="ns", subresource=write.subresource)
-            cluster.controller.confirm(write, answer, now=cluster.server.now)
+            cluster.controller.done(write, cluster.server.carry_out(write), now=cluster.server.now)
     return refused
 
 
@@ -334,11 +330,11 @@ def test_a_node_that_comes_back_is_unmarked_even_if_its_replacement_is_refused()
     cluster.turn()
     cluster.ready("n1")
     # A second pass leaves out the pod that has ended, and an admission may not change (rules/08 §16).
-    (first,) = refuse(cluster, lambda write: "admission" in object_at(write.patch, "status"))
+    (first,) = refuse(cluster, lambda write: "admission" in object_at(write.manifest, "status"))
     # Both in one write: the node is well again, and the pass on the older copy replaces it all the same.
-    assert object_at(first.patch, "status")["unhealthyNodes"] is None
+    assert object_at(first.manifest, "status")["unhealthyNodes"] is None
     assert cluster.controller.next_wake(cluster.server.now) == cluster.server.now
-    refuse(cluster, lambda write: "admission" in object_at(write.patch, "status"))
+    refuse(cluster, lambda write: "admission" in object_at(write.manifest, "status"))
     assert "unhealthyNodes" not in cluster.status("w")
 
 
@@ -434,7 +430,7 @@ def finalizers(turn: Turn) -> list[tuple[str, Any]]:
     written: list[tuple[str, Any]] = []
     for it in turn.objects:
         manifest: Any = it.manifest
-        assert (it.kind, it.object.kind, it.workload) == (ObjectWriteKind.PATCH, "Topology", ("", ""))
+        assert (it.verb, it.object.kind, it.workload) == (Verb.PATCH, "Topology", ("", ""))
         written.append((it.object.name, manifest["metadata"]["finalizers"]))
     return written
 
@@ -473,6 +469,6 @@ def test_a_finalizer_that_was_refused_is_written_for_the_next_version() -> None:
     cluster.server.patch("Topology", "other", {"metadata": {"finalizers": ["example.com/mine"]}})
     with pytest.raises(RefusedError) as refused:
         cluster.send(write)
-    cluster.controller.refuse_object(write, str(refused.value), is_there=True, now=cluster.server.now)
+    cluster.controller.done(write, Answer(error=str(refused.value), code=409), now=cluster.server.now)
     assert cluster.controller.next_wake(cluster.server.now) == cluster.server.now + SECOND
     assert finalizers(cluster.turn(0)) == [("other", ["example.com/mine", IN_USE])]

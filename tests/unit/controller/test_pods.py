@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller import Controller, Turn
+from kueuecore.writes import Answer, Verb, Write
 from tests.unit.controller.world import SECOND, World, thing, workload
 
 HOST = "kubernetes.io/hostname"
@@ -82,7 +82,7 @@ def version_of(turn: Turn) -> str:
     return version
 
 
-def only_write(turn: Turn) -> ObjectWrite:
+def only_write(turn: Turn) -> Write:
     (write,) = turn.objects
     return write
 
@@ -91,8 +91,9 @@ def test_a_pod_that_comes_too_late_for_its_node_is_failed_in_the_version_that_wa
     world = Nodes()
     late, turn = world.waiting()
     write = only_write(turn)
-    assert (write.kind, str(write.object), write.workload) == (
-        ObjectWriteKind.PATCH_STATUS,
+    assert (write.verb, write.subresource, str(write.object), write.workload) == (
+        Verb.UPDATE,
+        "status",
         'Pod "default/late"',
         ("", ""),
     )
@@ -116,7 +117,7 @@ def test_a_pod_that_has_failed_needs_no_other_write() -> None:
 def test_a_write_that_was_refused_is_sent_again_later_or_for_the_next_version() -> None:
     world = Nodes()
     late, turn = world.waiting()
-    world.controller.refuse_object(only_write(turn), "conflict", now=world.now)
+    world.controller.done(only_write(turn), Answer(error="conflict"), now=world.now)
     assert world.controller.next_wake(world.now) == world.now + SECOND
     assert version_of(world.turn()) == "1"
     world.see("MODIFIED", {**late, "metadata": dict(late["metadata"])})
@@ -127,7 +128,7 @@ def test_a_pod_that_goes_or_gets_its_node_is_left_alone() -> None:
     for change in ("DELETED", "MODIFIED"):
         world = Nodes()
         late, turn = world.waiting()
-        world.controller.refuse_object(only_write(turn), "conflict", now=world.now)
+        world.controller.done(only_write(turn), Answer(error="conflict"), now=world.now)
         bound = {**late, "metadata": dict(late["metadata"]), "spec": {**late["spec"], "nodeName": "n"}}
         world.see(change, bound)
         world.cluster.now += 60 * SECOND

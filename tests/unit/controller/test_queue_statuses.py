@@ -9,9 +9,9 @@ import pytest
 
 from kueuecore import Configuration
 from kueuecore.api_server import RefusedError
-from kueuecore.checks import ObjectWriteKind
 from kueuecore.controller import WATCHED, Controller, Turn
 from kueuecore.states import Stage
+from kueuecore.writes import Answer, Verb
 from tests.unit.controller.world import SECOND, World, queue, thing, workload
 
 FAIR = """
@@ -37,7 +37,7 @@ class Statuses(World):
         for write in turn.writes:
             self.send(write)
         for status in turn.objects:
-            assert status.kind is ObjectWriteKind.PATCH_STATUS
+            assert status.verb is Verb.UPDATE
             self.cluster.update(status.manifest, subresource="status")
         return [str(write.object) for write in turn.objects]
 
@@ -221,7 +221,7 @@ def test_a_refused_write_is_tried_again_after_a_pause_that_grows() -> None:
         world.cluster.now += 300 * SECOND
         (first, *rest) = world.controller.turn(world.now).objects
         for write in (first, *rest):
-            world.controller.refuse_object(write, "not now", now=world.now)
+            world.controller.done(write, Answer(error="not now"), now=world.now)
         wake = world.controller.next_wake(world.now)
         assert wake is not None
         pauses.append((wake - world.now) // SECOND)
@@ -234,7 +234,7 @@ def test_a_newer_version_is_written_at_once_after_a_conflict() -> None:
     world.cluster.patch("ClusterQueue", "cluster-queue", {"metadata": {"labels": {"a": "b"}}})
     with pytest.raises(RefusedError):
         world.cluster.update(write.manifest, subresource="status")
-    world.controller.refuse_object(write, "conflict", is_there=True, now=world.now)
+    world.controller.done(write, Answer(error="conflict", code=409), now=world.now)
     assert 'ClusterQueue "cluster-queue"' in world.come_to_rest()
     assert world.active("ClusterQueue", "cluster-queue")[0] == "True"
 
@@ -244,7 +244,7 @@ def test_what_has_gone_is_not_written() -> None:
     world.watch()
     world.cluster.delete("ClusterQueue", "cluster-queue")
     for write in world.controller.turn(world.now).objects:
-        world.controller.refuse_object(write, "not found", now=world.now)
+        world.controller.done(write, Answer(error="not found"), now=world.now)
     world.cluster.now += 2 * SECOND
     world.come_to_rest()
     assert world.active("LocalQueue", "jobs")[1] == "ClusterQueueDoesNotExist"

@@ -9,6 +9,7 @@ import pytest
 
 from kueuecore.controller import Controller, Metrics
 from kueuecore.errors import ManifestError
+from kueuecore.writes import Answer
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 NOW = "2026-01-01T00:00:00Z"
@@ -62,9 +63,9 @@ def test_a_write_whose_answer_is_something_else_stays_open(answer: Any) -> None:
     found = controller(Metrics())
     (write,) = found.turn(NOW).writes
     with pytest.raises((ManifestError, TypeError, ValueError)):
-        found.confirm(write, answer, now=NOW)
+        found.done(write, Answer(answer), now=NOW)
     assert found.open_writes == (write,)
-    assert found.confirm(write, now=NOW)
+    assert found.done(write, Answer(), now=NOW)
     assert found.may_run("w1", namespace="a")
 
 
@@ -73,15 +74,15 @@ def test_a_refused_write_of_which_something_else_is_said_stays_open(newest: Any)
     found = controller()
     (write,) = found.turn(NOW).writes
     with pytest.raises((ManifestError, TypeError, ValueError)):
-        found.refuse(write, newest, now=NOW)
+        found.done(write, Answer(newest, error="refused"), now=NOW)
     assert found.open_writes == (write,)
-    assert found.refuse(write, workload("w1", "5"), now=NOW)
+    assert found.done(write, Answer(workload("w1", "5"), error="refused"), now=NOW)
 
 
 def test_others_may_have_written_since_a_write_was_accepted() -> None:
     found = controller(Metrics())
     (write,) = found.turn(NOW).writes
-    assert found.confirm(write, workload("w1", "5"), now=NOW)
+    assert found.done(write, Answer(workload("w1", "5")), now=NOW)
     assert found.open_writes == ()
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kueuecore import Configuration
-from kueuecore.checks import ObjectWriteKind
 from kueuecore.controller import Controller, Turn
+from kueuecore.writes import Answer, Verb
 from tests.unit.controller.world import SECOND, World, conditions, workload
 
 FINALIZER = "kueue.x-k8s.io/resource-in-use"
@@ -35,7 +35,7 @@ class Kept(World):
         for write in turn.writes:
             self.send(write)
         for deletion in turn.objects:
-            assert (deletion.kind, str(deletion.object)) == (ObjectWriteKind.DELETE, 'Workload "default/w"')
+            assert (deletion.verb, str(deletion.object)) == (Verb.DELETE, 'Workload "default/w"')
             self.cluster.delete("Workload", "w", namespace="default")
         return [event.reason for event in turn.events]
 
@@ -58,7 +58,7 @@ def test_a_finished_workload_goes_after_its_retention() -> None:
     turn = world.controller.turn(wake)
     (write,) = turn.writes
     assert (write.subresource, turn.objects) == ("", ())
-    assert write.patch["metadata"]["finalizers"] == ["mine"]  # type: ignore[index,call-overload]  # it is an object
+    assert write.manifest["metadata"]["finalizers"] == ["mine"]  # type: ignore[index,call-overload]  # it is an object
     world.carry_out(turn)
     assert world.controller.next_wake(wake) == wake
     turn = world.turn()
@@ -93,7 +93,7 @@ def test_a_deletion_that_was_refused_is_tried_again_and_told_once() -> None:
     turn = world.turn()
     assert [it.reason for it in turn.events] == ["Deleted"]
     (deletion,) = turn.objects
-    world.controller.refuse_object(deletion, "not now", now=world.now)
+    world.controller.done(deletion, Answer(error="not now"), now=world.now)
     assert world.controller.next_wake(world.now) == world.now + SECOND
     world.cluster.now += SECOND
     assert world.carry_out(world.controller.turn(world.now)) == []

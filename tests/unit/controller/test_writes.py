@@ -7,7 +7,8 @@ from typing import Any
 from kueuecore import Configuration
 from kueuecore.controller import Controller
 from kueuecore.states import Stage
-from tests.unit.controller.world import SECOND, World, conditions, thing, workload
+from kueuecore.writes import Answer
+from tests.unit.controller.world import KUEUE, SECOND, World, conditions, thing, workload
 
 
 def test_an_admission_is_the_merge_patch_that_kueue_sends() -> None:
@@ -17,8 +18,11 @@ def test_an_admission_is_the_merge_patch_that_kueue_sends() -> None:
     (write,) = turn.writes
     at = "2026-01-01T00:00:01Z"
     true = {"status": "True", "lastTransitionTime": at, "observedGeneration": 1}
-    assert write.patch == {
-        "metadata": {"uid": stored["metadata"]["uid"], "resourceVersion": stored["metadata"]["resourceVersion"]},
+    names = ("name", "namespace", "uid", "resourceVersion")
+    assert write.manifest == {
+        "apiVersion": KUEUE,
+        "kind": "Workload",
+        "metadata": {key: stored["metadata"][key] for key in names},
         "status": {
             "conditions": [
                 {"type": "QuotaReserved", "reason": "QuotaReserved"}
@@ -64,12 +68,12 @@ def test_a_refused_admission_gives_the_quota_back_and_comes_again() -> None:
     world.cluster.create(workload("w"))
     (write,) = world.turn().writes
     assert world.usage() == "1"
-    assert world.controller.refuse(write, now=world.now)
+    assert world.controller.done(write, Answer(error="refused"), now=world.now)
     assert world.usage() == "0"
     (again,) = world.turn().writes
     assert again.gained == ("QuotaReserved", "Admitted")
     world.send(again)
-    assert not world.controller.refuse(write, now=world.now), "that one is over"
+    assert not world.controller.done(write, Answer(error="refused"), now=world.now), "that one is over"
     assert (world.usage(), world.holding()) == ("1", ["w"])
 
 
@@ -82,7 +86,7 @@ def test_an_admission_can_be_refused_cycles_later() -> None:
     world.send(b)
     world.cluster.create(workload("c"))
     assert [write.name for write in world.turn().writes] == ["c"]
-    world.controller.refuse(a, now=world.now)
+    world.controller.done(a, Answer(error="refused"), now=world.now)
     assert world.controller.engine.workload("a", namespace="default").stage is Stage.PENDING
     assert world.usage() == "1", "b's alone"
     world.settle()
@@ -96,7 +100,7 @@ def test_after_a_conflict_the_newest_object_stands() -> None:
     newest = world.cluster.patch("Workload", "w", {"spec": {"active": False}}, namespace="default")
     assert world.watch() == [True]
     assert world.usage() == "1", "the write is open, so that is put off"
-    world.controller.refuse(write, newest, now=world.now)
+    world.controller.done(write, Answer(newest, error="refused"), now=world.now)
     assert world.usage() == "0"
     world.settle()
     assert world.holding() == []
@@ -107,8 +111,8 @@ def test_a_refused_write_that_the_newest_object_already_shows_was_accepted() -> 
     world = World(quota=1)
     world.cluster.create(workload("w"))
     (write,) = world.turn().writes
-    newest = world.cluster.patch("Workload", "w", write.patch, namespace="default", subresource="status")
-    world.controller.refuse(write, newest, now=world.now)
+    newest = world.cluster.patch("Workload", "w", write.manifest, namespace="default", subresource="status")
+    world.controller.done(write, Answer(newest, error="refused"), now=world.now)
     assert (world.usage(), world.turn().writes) == ("1", ())
     assert world.controller.may_run("w", namespace="default")
 
@@ -119,8 +123,8 @@ def test_a_workload_that_has_gone_is_not_written_any_more() -> None:
     world.cluster.create(workload("b"))
     (write,) = (it for it in world.turn().writes if it.name == "a")
     world.cluster.delete("Workload", "a", namespace="default")
-    world.controller.refuse(write, now=world.now, gone=True)
-    assert not world.controller.confirm(write, now=world.now)
+    world.controller.done(write, Answer(error="gone", code=404), now=world.now)
+    assert not world.controller.done(write, Answer(), now=world.now)
     world.settle()
     assert world.holding() == ["b"]
     assert world.controller.workload("a", namespace="default") is None
@@ -166,7 +170,7 @@ def test_a_stop_is_repeated_after_a_conflict() -> None:
     assert release.lost == ("QuotaReserved", "Admitted")
     newest = world.cluster.patch("Workload", "low", {"metadata": {"labels": {"a": "b"}}}, namespace="default")
     high = world.controller.open_writes
-    world.controller.refuse(release, newest, now=world.now)
+    world.controller.done(release, Answer(newest, error="refused"), now=world.now)
     for write in high:
         if write.name == "high":
             world.send(write)
@@ -181,7 +185,7 @@ def test_the_end_of_a_job_is_repeated_until_it_is_written() -> None:
     world.controller.finished("w", namespace="default")
     (write,) = world.turn().writes
     newest = world.cluster.patch("Workload", "w", {"metadata": {"labels": {"a": "b"}}}, namespace="default")
-    world.controller.refuse(write, newest, now=world.now)
+    world.controller.done(write, Answer(newest, error="refused"), now=world.now)
     world.settle()
     assert conditions(world.stored("w"))["Finished"] == "Succeeded"
     assert world.usage() == "0"
@@ -200,7 +204,7 @@ def test_deactivation_is_written_to_the_spec_first() -> None:
         "Workload", "w", {"status": {"admissionChecks": [check]}}, namespace="default", subresource="status"
     )
     (first,) = world.turn().writes
-    assert (first.subresource, first.patch["spec"]) == ("", {"active": False})
+    assert (first.subresource, first.manifest["spec"]) == ("", {"active": False})
     world.send(first)
     (second,) = world.turn().writes
     assert second.gained == ("Evicted",)

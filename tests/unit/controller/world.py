@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kueuecore.api_server import ApiServer
-from kueuecore.controller import Controller, Turn, WorkloadWrite
+from kueuecore.controller import Controller, Turn
+from kueuecore.writes import Write
 
 SECOND = 1_000_000_000
 START = 1_767_225_600 * SECOND
@@ -65,11 +66,10 @@ class World:
         self.cluster.now += SECOND
         return self.controller.turn(self.now)
 
-    def send(self, write: WorkloadWrite) -> None:
-        answer = self.cluster.patch(
-            "Workload", write.name, write.patch, namespace=write.namespace, subresource=write.subresource
-        )
-        assert self.controller.confirm(write, answer, now=self.now)
+    def send(self, write: Write) -> None:
+        answer = self.cluster.carry_out(write)
+        assert answer.is_accepted
+        assert self.controller.done(write, answer, now=self.now)
 
     def settle(self) -> None:
         for _ in range(20):

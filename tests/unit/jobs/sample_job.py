@@ -10,6 +10,7 @@ from kueuecore.jobs import (
     workloads_for,
 )
 from kueuecore.manifests import parse_manifests
+from kueuecore.writes import Write
 
 JOB = """
 apiVersion: batch/v1
@@ -49,3 +50,8 @@ def reason_to_ignore(*manifests: Any, configuration: JobsConfiguration | None = 
     assert result.problems == ()
     (ignored,) = result.ignored
     return ignored.reason
+
+
+def deed(write: Write) -> str:
+    """What a write does, as one word: `Create`, `Update`, `UpdateStatus` or `Delete`."""
+    return f"{write.verb}".title() + write.subresource.title()

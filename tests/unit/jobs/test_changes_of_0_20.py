@@ -26,6 +26,7 @@ from kueuecore.jobs.batch_job import BATCH_JOB
 from kueuecore.jobs.context import INSTALLED_FRAMEWORKS, Surroundings
 from kueuecore.jobs.webhook_defaults import with_webhook_defaults
 from tests.jobs import batch_job, job
+from tests.unit.jobs.sample_job import deed
 from tests.unit.jobs.test_changes_of_kueue import with_and_without, without
 from tests.unit.jobs.test_reconcile import FLAVOR, evicted, pod, with_status
 from tests.unit.jobs.test_serving_sync import (
@@ -167,7 +168,7 @@ def test_an_evicted_slice_keeps_its_quota_until_its_pods_are_gone() -> None:
     )
     key = ("n", first["metadata"]["name"])
     # The job is stopped first; before, its slice ended while its pods ran.
-    assert [str(it.kind) for it in new.writes] == ["Update", "Update"]
+    assert [deed(it) for it in new.writes] == ["Update", "Update"]
     assert key not in new.reports
     assert old.reports[key].finished is not None
     stopped = {**running, "spec": {**running["spec"], "suspend": True}, "status": {}}
@@ -274,11 +275,9 @@ def test_a_group_that_goes_gets_no_new_workload() -> None:
         plain["metadata"]["deletionTimestamp"] = NOW
         plain["spec"]["nodeName"] = "node"
     found = reconcile_job(pod_group("g", pods), [], now=NOW, configuration=in_release("0.20.0"))
-    assert [(str(it.kind), it.manifest["metadata"]["finalizers"]) for it in found.writes] == [("Update", [])] * 2  # type: ignore[index,call-overload]
+    assert [(deed(it), it.manifest["metadata"]["finalizers"]) for it in found.writes] == [("Update", [])] * 2  # type: ignore[index,call-overload]
     off = in_release("0.20.0", FinalizeTerminatingPodGroups=False)
-    assert [str(it.kind) for it in reconcile_job(pod_group("g", pods), [], now=NOW, configuration=off).writes] == [
-        "Create"
-    ]
+    assert [deed(it) for it in reconcile_job(pod_group("g", pods), [], now=NOW, configuration=off).writes] == ["Create"]
 
 
 @pytest.mark.parametrize(

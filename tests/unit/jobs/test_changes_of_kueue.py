@@ -24,6 +24,7 @@ from kueuecore.jobs.validation import prebuilt_workload
 from kueuecore.jobs.webhook_defaults import with_webhook_defaults
 from kueuecore.releases import Release, changes
 from tests.jobs import POD, batch_job, job
+from tests.unit.jobs.sample_job import deed
 from tests.unit.jobs.test_pod_release import HOST, place, pod, workload
 from tests.unit.jobs.test_reconcile import FLAVOR, elastic_pod, evicted
 from tests.unit.jobs.test_reconcile import pod as pod_of_group
@@ -124,7 +125,7 @@ def test_a_group_of_pods_has_as_many_roles_as_the_release_allows() -> None:
     old = reconcile_job(group, [], now=NOW, configuration=without("PodSetsUpToTen"))
     assert old.waits_for == "pod group can't include more than 8 roles"
     new = reconcile_job(group, [], now=NOW, configuration=without("PodSetsUpToEighteen"))
-    assert [str(it.kind) for it in new.writes] == ["Create"]
+    assert [deed(it) for it in new.writes] == ["Create"]
 
 
 def test_fast_admission_is_asked_for_with_true() -> None:
@@ -163,7 +164,7 @@ def test_an_owner_is_known_by_its_uid() -> None:
         reconcile_job(child, [], now=NOW, around=(parent,), configuration=it)
         for it in with_and_without("AncestorUidsChecked")
     )
-    assert [str(it.kind) for it in new.writes] == ["Create"]
+    assert [deed(it) for it in new.writes] == ["Create"]
     assert (old.writes, old.waits_for) == ((), 'JobSet "n/set" owns it, and has the Workload')
 
 

@@ -9,6 +9,7 @@ import pytest
 from kueuecore.jobs import JobReport, JobsConfiguration, pod_group, reconcile_job, sync_workloads
 from kueuecore.jobs.leader_worker_set import joined_group
 from kueuecore.jobs.stateful_set import joined_set
+from tests.unit.jobs.sample_job import deed
 from tests.unit.jobs.test_changes_of_kueue import with_and_without
 from tests.unit.jobs.test_reconcile import FLAVOR, evicted, pod, with_status
 from tests.unit.jobs.test_serving_sync import admitted, conditions, leader_worker, made, pod_of_set, stateful
@@ -40,7 +41,7 @@ def finalized(*pods: Json, configuration: JobsConfiguration, deleted: bool = Fal
     found = sync_workloads(pod_group("g", pods), [workload], now=NOW, around=(FLAVOR,), configuration=configuration)
     assert [str(it.action) for it in found.steps if it.action != "UpdateStatus"] == []
     kinds = ("Delete",) if deleted else ("Update",)
-    return [str(it.manifest["metadata"]["name"]) for it in found.writes if str(it.kind) in kinds]  # type: ignore[index,call-overload]
+    return [it.name for it in found.writes if deed(it) in kinds]
 
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
@@ -141,7 +142,7 @@ def test_the_last_pod_of_a_set_leaves_the_workload_to_its_set() -> None:
     # Without the set, or with another one of its name, the Workload is let go.
     for around in ((), (stateful(uid="other"),)):
         for found in both(group, workload, *around, gone=True):
-            assert ([str(it.kind) for it in found.writes], found.reports) == (["Update"], {})
+            assert ([deed(it) for it in found.writes], found.reports) == (["Update"], {})
     # One that was not evicted stays as it is.
     running = with_status(workload, conditions=workload["status"]["conditions"][:2])
     (new, _) = both(group, running, stateful(), gone=True)

@@ -13,7 +13,6 @@ from kueuecore.jobs import (
     JobsConfiguration,
     StartError,
     StopReason,
-    WriteKind,
     reclaimable_pods,
     start_job,
     stop_job,
@@ -22,6 +21,7 @@ from kueuecore.jobs import (
 )
 from kueuecore.jobs.batch_job import BATCH_JOB
 from tests.jobs import batch_job
+from tests.unit.jobs.sample_job import deed
 
 
 def test_job_that_is_stopping_is_not_suspended_yet() -> None:
@@ -54,7 +54,7 @@ def _suspended(job: dict[str, Any]) -> dict[str, Any]:
 def test_start_injects_what_the_flavors_say() -> None:
     job = _suspended(batch_job(parallelism=2))
     (write,) = start_job(job, _admitted(job, count=2), flavors={"spot": _SPOT})
-    assert write.kind is WriteKind.UPDATE
+    assert deed(write) == "Update"
     started: Any = write.manifest
     assert started["spec"]["suspend"] is False
     assert started["spec"]["parallelism"] == 2
@@ -179,11 +179,7 @@ def test_stop_restores_the_template_in_three_steps() -> None:
     (started,) = start_job(job, workload, flavors={"spot": _SPOT})
     running: Any = {**started.manifest, "status": {"startTime": "2026-01-01T00:00:00Z", "active": 2}}
     suspended, without_start, restored = stop_job(running, workload, reason=StopReason.NOT_ADMITTED)
-    assert (suspended.kind, without_start.kind, restored.kind) == (
-        WriteKind.UPDATE,
-        WriteKind.UPDATE_STATUS,
-        WriteKind.UPDATE,
-    )
+    assert [deed(it) for it in (suspended, without_start, restored)] == ["Update", "UpdateStatus", "Update"]
     assert not BATCH_JOB.is_suspended(suspended.manifest)
     assert without_start.manifest["status"] == {"active": 2}
     assert restored.manifest == {**job, "status": {"active": 2}}

@@ -11,7 +11,6 @@ from kueuecore.jobs import (
     PodSetInfo,
     StartError,
     StopReason,
-    WriteKind,
     start_job,
     stop_job,
     workload_name,
@@ -21,6 +20,7 @@ from kueuecore.jobs.pod import POD
 from kueuecore.jobs.pod_group import POD_GROUP, pod_group
 from kueuecore.jobs.role_hash import role_hash
 from kueuecore.manifests import parse_manifests
+from tests.unit.jobs.sample_job import deed
 
 _GATES = [{"name": "kueue.x-k8s.io/admission"}, {"name": "kueue.x-k8s.io/topology"}]
 
@@ -103,7 +103,7 @@ def test_start_removes_the_gates_and_stop_ends_the_pod() -> None:
 
     evicted = {**workload, "status": {"conditions": [{"type": "Evicted", "status": "True", "reason": "Preempted"}]}}
     status, deletion = stop_job(started, evicted, reason=StopReason.WORKLOAD_EVICTED, message="make room")
-    assert (status.kind, deletion.kind) == (WriteKind.UPDATE_STATUS, WriteKind.DELETE)
+    assert (deed(status), deed(deletion)) == ("UpdateStatus", "Delete")
     assert status.manifest["status"] == {
         "conditions": [
             {

@@ -8,6 +8,8 @@ import pytest
 
 from kueuecore.jobs import JobReport, JobsConfiguration, Reconciliation, pod_group, reconcile_job, workloads_for
 from kueuecore.times import nanoseconds
+from kueuecore.writes import Verb
+from tests.unit.jobs.sample_job import deed
 from tests.unit.jobs.test_workload_sync import AN, NOW, batch, holding, only_made
 
 Json = dict[str, Any]
@@ -21,8 +23,7 @@ def look(plain: Json, *workloads: Json, around: tuple[Json, ...] = (FLAVOR,), **
 
 
 def wrote(found: Reconciliation) -> list[tuple[str, str]]:
-    names = [(it.manifest["kind"], it.manifest["metadata"]["name"]) for it in found.writes]  # type: ignore[index,call-overload]
-    return [(str(write.kind), f"{kind} {name}") for write, (kind, name) in zip(found.writes, names, strict=True)]
+    return [(deed(it), f"{it.kind} {it.name}") for it in found.writes]
 
 
 def reported(found: Reconciliation) -> list[tuple[str, str]]:
@@ -53,7 +54,7 @@ def pod(name: str, *, phase: str = "Pending", gated: bool = False, group: str = 
 
 def group_workload(*pods: Json) -> Json:
     found = reconcile_job(pod_group("g", pods), [], now=NOW)
-    (made,) = [it.manifest for it in found.writes if it.kind == "Create"]
+    (made,) = [it.manifest for it in found.writes if it.verb is Verb.CREATE]
     return dict(made)
 
 
@@ -232,7 +233,7 @@ def test_pods_that_are_done_give_their_quota_back_and_take_it_again() -> None:
     workload = holding(only_made(batch(3)), "QuotaReserved", "Admitted")
     running = with_status(batch(3, suspend=False), active=1, succeeded=2)
     (write,) = look(running, workload).writes
-    assert (write.kind, write.manifest["status"]["reclaimablePods"]) == (  # type: ignore[index,call-overload]
+    assert (deed(write), write.manifest["status"]["reclaimablePods"]) == (  # type: ignore[index,call-overload]
         "UpdateStatus",
         [{"name": "main", "count": 2}],
     )

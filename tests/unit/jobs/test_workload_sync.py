@@ -10,6 +10,7 @@ from kueuecore.jobs import JobsConfiguration, Sync, pod_group, sync_workloads, w
 from kueuecore.objects import Namespace
 from tests.builders import cluster_queue, flavor
 from tests.jobs import job
+from tests.unit.jobs.sample_job import deed
 
 Json = dict[str, Any]
 NOW = "2026-01-01T00:00:00Z"
@@ -246,7 +247,7 @@ def group_of(*pods: Json) -> Json:
 
 
 def written(found: Sync) -> list[tuple[str, str]]:
-    return [(str(it.kind), str(it.manifest["metadata"]["name"])) for it in found.writes]  # type: ignore[index,call-overload]
+    return [(deed(it), it.name) for it in found.writes]
 
 
 def test_a_failed_pod_of_a_group_waits_for_its_replacement_and_is_let_go_then() -> None:

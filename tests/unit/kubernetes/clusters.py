@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from kueuecore.api_server import ApiServer
-from kueuecore.testing.api_server import Faults, HttpApiServer
-from kueuecore.testing.crd_schema import CrdSchema
-from kueuecore.testing.crds import crds
+from kueuecore_apiserver import Faults, HttpApiServer
+from kueuecore_apiserver.crd_schema import CrdSchema
+from kueuecore_apiserver.crds import crds
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 

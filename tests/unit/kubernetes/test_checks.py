@@ -7,8 +7,8 @@ from typing import Any
 from examples.controller.controller import ANNOTATION, Approval
 from kueuecore import Configuration
 from kueuecore.kubernetes import Api, Process
-from kueuecore.testing.api_server import HttpApiServer
-from kueuecore.testing.api_server.plain_crds import plain_crd
+from kueuecore_apiserver import HttpApiServer
+from kueuecore_apiserver.plain_crds import plain_crd
 from tests.unit.kubernetes.clusters import KUEUE, job, served, started, wait_for
 from tests.unit.kubernetes.test_process import running
 

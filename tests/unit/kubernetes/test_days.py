@@ -16,12 +16,12 @@ from kueuecore.jobs import INTEGRATIONS, Surroundings, integration_of, workloads
 from kueuecore.jobs.context import group_of
 from kueuecore.kubernetes import Api, Process, ServeSettings
 from kueuecore.testing import check_invariants
-from kueuecore.testing.api_server import Fault, Faults, HttpApiServer, Request
-from kueuecore.testing.api_server.plain_crds import framework_crds
-from kueuecore.testing.crd_schema import CrdSchema
-from kueuecore.testing.crds import crds
 from kueuecore.times import format_time, nanoseconds
 from kueuecore.trials.http_replica import DiedError, HttpReplica, MortalApi
+from kueuecore_apiserver import Fault, Faults, HttpApiServer, Request
+from kueuecore_apiserver.crd_schema import CrdSchema
+from kueuecore_apiserver.crds import crds
+from kueuecore_apiserver.plain_crds import framework_crds
 
 SECOND = 10**9
 START = 1_767_225_600 * SECOND

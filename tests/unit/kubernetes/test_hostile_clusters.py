@@ -13,7 +13,7 @@ from kueuecore import Configuration
 from kueuecore._json import JsonObject
 from kueuecore.api_server import RefusedError
 from kueuecore.kubernetes import Api, Process, decider
-from kueuecore.testing.api_server import Fault, Request
+from kueuecore_apiserver import Fault, Request
 from tests.unit.kubernetes.clusters import job, served, started, wait_for
 from tests.unit.kubernetes.hostile import Answer, Asked, hostile, lines, listing
 from tests.unit.kubernetes.test_process import running

@@ -7,12 +7,13 @@ from typing import Any
 from kueuecore._json import JsonObject
 from kueuecore.controller import JobWork
 from kueuecore.errors import ObjectRef
-from kueuecore.jobs import JobEvent, Request, Verb, Write, WriteKind, requests_of
+from kueuecore.jobs import JobEvent, requests_of
 from kueuecore.kubernetes import Api
 from kueuecore.kubernetes.decider import Decider
-from kueuecore.kubernetes.requests import JobTask
-from kueuecore.testing.api_server import Fault, HttpApiServer
-from kueuecore.testing.api_server import Request as HttpRequest
+from kueuecore.kubernetes.requests import Sending
+from kueuecore.writes import Verb, Write
+from kueuecore_apiserver import Fault, HttpApiServer
+from kueuecore_apiserver import Request as HttpRequest
 from tests.unit.kubernetes.clusters import job, served
 
 SUM = ObjectRef("Job", "sum", "lab")
@@ -28,20 +29,14 @@ def sent(server: HttpApiServer) -> str:
     """Make two writes of a job; returns how it went."""
     stored = server.api.get("Job", "sum", namespace="lab")
     first, second = patched(stored)
-    writes = [Write(first), Write(second, WriteKind.UPDATE_STATUS)]
+    writes = [Write(Verb.UPDATE, first), Write(Verb.UPDATE, second, "status")]
     work = JobWork(SUM, requests_of(writes, lambda _: stored), (), "")
     api = Api.connect(server=server.url, kinds={"Job": ("batch/v1", "jobs")})
     went: list[str] = []
-    task = JobTask(
-        api,
-        work,
-        answered=lambda _: None,
-        done=lambda _: went.append("done"),
-        failed=lambda _: went.append("failed"),
-    )
+    task = Sending(api, work.requests, lambda _, answer: went.append(answer.error))
     assert task() is None
-    (how,) = went
-    return how
+    assert len(went) == 2
+    return "failed" if went[-1] else "done"
 
 
 def test_requests_for_one_object_build_on_each_other() -> None:
@@ -72,14 +67,14 @@ def test_a_write_that_changes_nothing_does_not_leave_the_next_without_a_version(
     stored: dict[str, Any] = {**job("sum"), "status": {}}
     stored["metadata"] = {**stored["metadata"], "uid": "u", "resourceVersion": "7"}
     changed = {**stored, "status": {"active": 1}}
-    (request,) = requests_of([Write(stored), Write(changed, WriteKind.UPDATE_STATUS)], lambda _: stored)
-    assert request.body == {"status": {"active": 1}, "metadata": {"uid": "u", "resourceVersion": "7"}}
+    (request,) = requests_of([Write(Verb.UPDATE, stored), Write(Verb.UPDATE, changed, "status")], lambda _: stored)
+    assert (request.manifest["status"], request.preconditions) == ({"active": 1}, {"uid": "u", "resourceVersion": "7"})
 
 
 def test_a_deletion_that_follows_names_the_version_too() -> None:
-    request = Request(Verb.DELETE, "batch/v1", SUM, "", {"preconditions": {"uid": "u"}})
-    answer: dict[str, Any] = {"metadata": {"resourceVersion": "8"}}
-    assert request.following(answer).body == {"preconditions": {"uid": "u", "resourceVersion": "8"}}
+    request = Write(Verb.DELETE, {"kind": "Job", "metadata": {"name": "sum", "uid": "u"}})
+    stored: dict[str, Any] = {"metadata": {"resourceVersion": "8"}}
+    assert request.following(stored).preconditions == {"uid": "u", "resourceVersion": "8"}
 
 
 def test_a_look_at_a_job_that_needs_no_request_reports_nothing_later() -> None:

@@ -16,7 +16,7 @@ from kueuecore import Configuration
 from kueuecore._json import text_at
 from kueuecore.kubernetes import Address, Api, LeaseLostError, LeaseSettings, Process, ServeSettings, serve
 from kueuecore.kubernetes.shadow import Difference, Shadow
-from kueuecore.testing.api_server import FaultKind, HttpApiServer, SeededFaults
+from kueuecore_apiserver import FaultKind, HttpApiServer, SeededFaults
 from tests.unit.kubernetes.clusters import job, served, started, wait_for
 
 LEASE = LeaseSettings("kueue-system", "one", "first", duration_seconds=3, deadline_seconds=2, retry_seconds=1)
@@ -93,7 +93,7 @@ def test_a_kind_that_comes_late_is_found_by_its_definition() -> None:
         process = Process(Api.connect(server=server.url), configuration=configuration)
         with running(process) as failures:
             asked = [it for it in server.requests if it.resource == "jobsets"]
-            from kueuecore.testing.api_server.plain_crds import framework_crds
+            from kueuecore_apiserver.plain_crds import framework_crds
 
             server.load([it for it in framework_crds() if it["spec"]["names"]["kind"] == "JobSet"])
             wait_for(

@@ -9,7 +9,7 @@ import yaml
 
 from kueuecore import Configuration
 from kueuecore.kubernetes import Api, Election, LeaseSettings, Process
-from kueuecore.testing.api_server import AccessRules
+from kueuecore_apiserver import AccessRules
 from tests.unit.kubernetes.clusters import job, served, started, wait_for
 from tests.unit.kubernetes.test_process import running
 

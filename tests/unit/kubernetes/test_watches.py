@@ -12,7 +12,7 @@ import pytest
 from kueuecore._json import object_at, text_at
 from kueuecore.api_server import ApiServer
 from kueuecore.kubernetes import Api, LateKinds, News, UnansweredError, follow, list_all
-from kueuecore.testing.api_server import Closing, Fault, FaultKind, HttpApiServer, Request, SeededFaults, refusal_of
+from kueuecore_apiserver import Closing, Fault, FaultKind, HttpApiServer, Request, SeededFaults, refusal_of
 
 KINDS = {
     "Namespace": ("v1", "namespaces"),

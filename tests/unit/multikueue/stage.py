@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from kueuecore.api_server import ApiServer, RefusedError
+from kueuecore.api_server import ApiServer
 from kueuecore.controller import Metrics
 from kueuecore.decisions import Event
 from kueuecore.multikueue import (
     MANAGER,
     Connect,
     ConnectionReason,
-    Create,
-    Delete,
     Dispatcher,
     Manager,
     MultiKueueSettings,
-    ObjectCommand,
     OverflowPolicy,
-    Patch,
-    Read,
 )
 from kueuecore.times import format_time, nanoseconds
+from kueuecore.writes import Answer, Verb, Write
 
 SECOND = 10**9
 OUR_LABEL = {"kueue.x-k8s.io/multikueue-origin": "multikueue"}
@@ -48,9 +44,9 @@ class Stage:
         self.api = {name: ApiServer(now=START) for name in (MANAGER, *clusters)}
         self.seen = dict.fromkeys(self.api, 0)
         self.cut_off: set[str] = set()
-        self.done: list[ObjectCommand] = []
-        # The next command of this type does not arrive.
-        self.loses: type[ObjectCommand] | None = None
+        self.done: list[Write] = []
+        # The next command with this verb does not arrive.
+        self.loses: Verb | None = None
         self.problems: list[str] = []
         self.events: list[Event] = []
         self.settings, self.dispatcher, self.overflow = settings or MultiKueueSettings(), dispatcher, overflow
@@ -226,9 +222,9 @@ class Stage:
                 self._connect(command)
                 continue
             self.done.append(command)
-            if type(command) is self.loses:
+            if command.verb is self.loses:
                 self.loses = None
-                self.manager.refuse(command, None, now=self.now)
+                self.manager.done(command, Answer(error="lost"), now=self.now)
             else:
                 self.carry_out(command)
 
@@ -244,33 +240,10 @@ class Stage:
         self.seen[cluster] = self.api[cluster].version
         self.manager.connected(cluster, now=self.now)
 
-    def carry_out(self, command: ObjectCommand) -> None:
-        api = self.api[command.cluster]
-        answer: OBJECT | None = None
-        try:
-            if isinstance(command, Create):
-                answer = api.create(command.manifest)
-            elif isinstance(command, Delete):
-                there = api.get(command.kind, command.name, namespace=command.namespace)
-                if command.resource_version not in ("", there["metadata"]["resourceVersion"]):
-                    raise RefusedError(409, "another version")
-                api.delete(command.kind, command.name, namespace=command.namespace)
-            elif isinstance(command, Read):
-                answer = api.get(command.kind, command.name, namespace=command.namespace)
-            else:
-                answer = api.patch(
-                    command.kind,
-                    command.name,
-                    command.patch,
-                    namespace=command.namespace,
-                    subresource=command.subresource,
-                )
-        except RefusedError as refused:
-            newest = None if refused.code == 404 else api.get(command.kind, command.name, namespace=command.namespace)
-            self.manager.refuse(command, newest, gone=refused.code == 404, now=self.now)
-        else:
-            self.events += command.events if isinstance(command, Patch) else ()
-            self.manager.confirm(command, answer, now=self.now)
+    def carry_out(self, write: Write) -> None:
+        answer = self.api[write.cluster].carry_out(write)
+        self.events += write.events if answer.is_accepted else ()
+        self.manager.done(write, answer, now=self.now)
 
 
 def dispatched(*clusters: str, **options: Any) -> Stage:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kueuecore.multikueue import Connect, ConnectionReason, Manager, MultiKueueSettings
+from kueuecore.writes import Answer
 from tests.unit.multikueue.stage import KUEUE, MINUTE, OBJECT, SECOND, START, Stage
 
 NOW = "2026-01-01T00:00:00Z"
@@ -105,8 +106,8 @@ class Bare:
                 continue
             self.version += 1
             self.cluster["metadata"] = {**self.cluster["metadata"], "resourceVersion": str(self.version)}
-            self.cluster |= {"status": command.patch["status"]}  # type: ignore[union-attr]
-            self.manager.confirm(command, dict(self.cluster), now=now)
+            self.cluster |= {"status": command.manifest["status"]}
+            self.manager.done(command, Answer(dict(self.cluster)), now=now)
             (said,) = self.cluster["status"]["conditions"]
             found.append((said["reason"], said["message"]))
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kueuecore.multikueue import Create, Delete, Patch
+from kueuecore.writes import Verb
 from tests.unit.multikueue.stage import MINUTE, POD_SETS, Stage, admitted, dispatched, elastic
 
 
@@ -41,9 +41,9 @@ def test_rule_2_the_finalizer_of_a_copy_is_taken_off_before_it_is_deleted() -> N
     stage.condition("", "job", "QuotaReserved", status="False")
     stage.settle()
     first, second = stage.done
-    assert isinstance(first, Patch)
-    assert first.patch["metadata"]["finalizers"] == ["other"]  # type: ignore[index,call-overload]
-    assert isinstance(second, Delete)
+    assert first.verb is Verb.PATCH
+    assert first.manifest["metadata"]["finalizers"] == ["other"]  # type: ignore[index,call-overload]
+    assert second.verb is Verb.DELETE
 
 
 # Rule 3: finished on a worker.
@@ -61,7 +61,7 @@ def test_rule_3_what_finished_on_a_worker_finishes_here_after_its_last_status() 
     job = stage.get("Job", "job")
     assert job is not None
     assert job["status"] == ended
-    patches = [it for it in stage.done if isinstance(it, Patch)]
+    patches = [it for it in stage.done if it.verb is Verb.PATCH]
     assert [it.kind for it in patches] == ["Job", "Workload"]
     workload = stage.get("Workload", "job")
     assert workload is not None
@@ -123,7 +123,7 @@ def test_rule_5_a_copy_that_asks_for_something_else_is_removed_and_made_anew() -
     stage.api["west"].patch("Workload", "job", {"spec": {"queueName": "other"}}, namespace="ns")
     stage.done.clear()
     stage.settle()
-    assert [type(it) for it in stage.done] == [Delete, Create]
+    assert [it.verb for it in stage.done] == [Verb.DELETE, Verb.CREATE]
     copy = stage.get("Workload", "job", cluster="west")
     assert copy is not None
     assert copy["spec"]["queueName"] == "lq"
@@ -139,7 +139,7 @@ def test_rule_5_another_priority_is_handed_on() -> None:
     stage.api[""].patch("Workload", "job", higher, namespace="ns")
     stage.done.clear()
     stage.settle()
-    assert [type(it) for it in stage.done] == [Patch]
+    assert [it.verb for it in stage.done] == [Verb.PATCH]
     copy = stage.get("Workload", "job", cluster="west")
     assert copy is not None
     assert (copy["spec"]["priority"], copy["spec"]["priorityClassRef"]["name"]) == (9, "high")
@@ -156,7 +156,7 @@ def test_rule_5_fewer_pods_of_an_elastic_job_are_handed_on() -> None:
     stage.api[""].patch("Workload", "job", {"spec": {"podSets": POD_SETS}}, namespace="ns")
     stage.done.clear()
     stage.settle()
-    assert [type(it) for it in stage.done] == [Patch]
+    assert [it.verb for it in stage.done] == [Verb.PATCH]
     copy = stage.get("Workload", "job", cluster="west")
     assert copy is not None
     assert copy["spec"]["podSets"] == POD_SETS

@@ -7,21 +7,13 @@ from collections import Counter
 import pytest
 
 from kueuecore.controller.versions import Versions
-from kueuecore.multikueue import (
-    AllAtOnce,
-    Command,
-    Create,
-    Delete,
-    Manager,
-    ManagerTurn,
-    object_store,
-    workload_reconciler,
-)
+from kueuecore.multikueue import AllAtOnce, Command, Manager, ManagerTurn, object_store, workload_reconciler
 from kueuecore.multikueue.policies import Scored, TakingBack, by_free_quota
 from kueuecore.multikueue.workload_group import Group, Result
 from kueuecore.testing.fleet_invariants import Invariant, InvariantError
 from kueuecore.times import TimeLike
 from kueuecore.trials.fleet_histories import FleetHistory
+from kueuecore.writes import Answer, Verb, Write
 from tests.unit.multikueue.scenarios import MINUTE_NS
 
 SEEDS = range(30)
@@ -100,7 +92,8 @@ def test_a_job_that_starts_on_every_worker_that_admits_it_is_noticed(monkeypatch
         if result is None or not admitted:
             return result
         # The losers get the job, too, instead of losing their copies.
-        copies = [Create(cluster=name, manifest=group.adapter.copy(group.jobs[0], group.sync)) for name in admitted]
+        copy = group.adapter.copy(group.jobs[0], group.sync)
+        copies = [Write(Verb.CREATE, copy, cluster=name) for name in admitted]
         there = [it for it in copies if it.name not in group.workers[it.cluster].jobs]
         return Result([*there, *workload_reconciler._synced(group, group.winner)[0]], 10**10)
 
@@ -115,9 +108,9 @@ def test_a_deletion_that_is_lost_is_noticed(monkeypatch: pytest.MonkeyPatch) -> 
         turn = original(self, now)
         kept: list[Command] = []
         for command in turn.commands:
-            if isinstance(command, Delete) and command.kind == "Workload":
+            if isinstance(command, Write) and (command.verb, command.kind) == (Verb.DELETE, "Workload"):
                 # It takes for done what it has not even sent.
-                self.confirm(command, now=now)
+                self.done(command, Answer(), now=now)
             else:
                 kept.append(command)
         return ManagerTurn(tuple(kept), turn.problems)

@@ -8,10 +8,11 @@ import pytest
 
 from kueuecore.multikueue import MANAGER
 from kueuecore.multikueue.policies import Overflow
+from kueuecore.writes import Answer, Verb, Write
 from tests.unit.multikueue.stage import MINUTE, SECOND, Stage
 
 QUEUE = "kueue.x-k8s.io/queue-name"
-STEPS = [("Create", "ConfigMap"), ("Delete", "Job"), ("Create", "Job"), ("Delete", "ConfigMap")]
+STEPS = [("create", "ConfigMap"), ("delete", "Job"), ("create", "Job"), ("delete", "ConfigMap")]
 OWNER = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": "u", "controller": True}
 
 
@@ -39,7 +40,7 @@ def queue_of(stage: Stage, kind: str = "Job") -> str:
 
 def steps(stage: Stage) -> list[tuple[str, str]]:
     kinds = ("ConfigMap", "Job")
-    return [(type(it).__name__, it.kind) for it in stage.done if it.cluster == MANAGER and it.kind in kinds]
+    return [(it.verb.value, it.kind) for it in stage.done if it.cluster == MANAGER and it.kind in kinds]
 
 
 def test_a_job_is_written_down_deleted_and_made_anew_in_the_other_queue() -> None:
@@ -96,11 +97,12 @@ def test_a_job_that_is_started_meanwhile_is_not_deleted() -> None:
     stage = stage_with_job()
     stage.do(1)
     (deletion,) = stage.manager.turn(stage.now).commands
-    assert not hasattr(deletion, "manifest")
+    assert isinstance(deletion, Write)
+    assert deletion.verb is Verb.DELETE
     # Quota comes, and the job starts, before the deletion arrives.
     stage.condition(MANAGER, "job", "QuotaReserved")
     stage.api[MANAGER].patch("Job", "job", {"spec": {"suspend": False}}, namespace="ns")
-    stage.carry_out(deletion)  # type: ignore[arg-type]  # a deletion is about an object
+    stage.carry_out(deletion)
     stage.settle()
     assert queue_of(stage) == "here"
 
@@ -110,10 +112,11 @@ def test_a_job_with_finalizers_is_made_anew_once_it_is_gone() -> None:
     stage = stage_with_job()
     stage.do(1)
     (deletion,) = stage.manager.turn(stage.now).commands
+    assert isinstance(deletion, Write)
     job = stage.get("Job", "job")
     assert job is not None
     going = {**job, "metadata": {**job["metadata"], "deletionTimestamp": stage.time, "resourceVersion": "900"}}
-    stage.manager.confirm(deletion, going, now=stage.now)  # type: ignore[arg-type]  # a deletion is about an object
+    stage.manager.done(deletion, Answer(going), now=stage.now)
     stage.settle()
     assert steps(stage) == STEPS[:1]
     stage.api[MANAGER].version = 900

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kueuecore.multikueue import MANAGER, Create, Patch
+from kueuecore.multikueue import MANAGER
 from kueuecore.webhooks import admit
+from kueuecore.writes import Verb, Write
 from tests.unit.multikueue.stage import MINUTE, SECOND, Stage, admitted, dispatched
 
 
@@ -91,9 +92,11 @@ def test_rule_6b_the_job_is_there_before_the_check_is_ready() -> None:
     stage.done.clear()
     stage.settle()
     first, *_, last = stage.done
-    assert isinstance(first, Create)
+    assert isinstance(first, Write)
+    assert first.verb is Verb.CREATE
     assert first.kind == "Job"
-    assert isinstance(last, Patch)
+    assert isinstance(last, Write)
+    assert last.verb is Verb.PATCH
     assert last.kind == "Workload"
 
 

@@ -167,7 +167,7 @@ def test_a_missing_extra_is_reported_before_anything_runs(
     def refuse(path: Path | None) -> None:
         raise ManifestError.of("a report needs the extra `report`", remedy="pip install 'kueuecore[report]'")
 
-    monkeypatch.setattr("kueuecore.cli.sweeping.require_page", refuse)
+    monkeypatch.setattr("kueuecore.cli.commands.sweep.require_page", refuse)
     path = tmp_path / "out.html"
     arguments = ["sweep", EXAMPLE, "--grid", f"{QUOTA}=[4]", "--checkpoint", str(tmp_path / "c"), "--report", str(path)]
     assert main(arguments) == ExitCode.BAD_INPUT

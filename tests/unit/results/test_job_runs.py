@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kueuecore import VirtualCluster, simulate
 from kueuecore.results import Results
 from kueuecore.results.joined_texts import joined_texts
-from kueuecore.simulation import Happening, Operation, Run
+from kueuecore.simulation import Happening, JobPlan, Operation, Run
 from tests import topologies
 from tests.topologies import HOST, NOW, flavor, namespace, pod_set, queue, topology, workload
 
@@ -26,7 +26,7 @@ OBJECTS: list[Json] = [namespace(), PLAIN, *queue(cpu=8, flavors=("main",), **PR
 
 def job(name: str, at: float, runs: float | None, *, pods: int = 4, priority: int = 0, **plan: Any) -> Happening:
     made = workload(name, pod_set(count=pods, cpu=2), priority=priority)
-    return Happening(at=at, op=Operation.CREATE, object=made, run_seconds=runs, **plan)
+    return Happening(at=at, op=Operation.CREATE, object=made, plan=JobPlan(run_seconds=runs, **plan))
 
 
 def rows(run: Run, *names: str) -> dict[str, tuple[Any, ...]]:
@@ -122,7 +122,7 @@ def test_jobs_of_a_dump_have_the_times_that_the_cluster_knows() -> None:
         "again": (None, 360.0, 660 / 360, "Succeeded", 0.0),
         "waits": (600.0, 60.0, 660 / 60, "Succeeded", 0.0),
     }
-    events = [Happening(at=0, op=Operation.CREATE, object=it, run_seconds=60) for it in objects]
+    events = [Happening(at=0, op=Operation.CREATE, object=it, plan=JobPlan(run_seconds=60)) for it in objects]
     run = simulate(OBJECTS, events, now=NOW, finished=False)
     assert rows(run, *columns) == expected
     assert Results.of(run).summary().makespan_seconds == 60
@@ -144,7 +144,7 @@ def test_the_nodes_of_a_job_are_those_of_its_last_placement() -> None:
     tas = flavor(nodeLabels={"pool": "tas"})
     objects = [namespace(), tas, topology(topologies.RACK, HOST), *map(node, ("n1", "n2", "n3")), *queue()]
     made = workload("wide", pod_set(count=4, cpu=2, required=topologies.RACK))
-    wide = Happening(at=0, op=Operation.CREATE, object=made, run_seconds=100)
+    wide = Happening(at=0, op=Operation.CREATE, object=made, plan=JobPlan(run_seconds=100))
     none = replace(wide, at=1, object=workload("huge", pod_set(count=40, cpu=2, required=HOST)))
     assert rows(simulate(objects, [wide, none], now=NOW), "nodes") == {"wide": ("n1,n2",), "huge": (None,)}
     lost = Happening(at=30, op=Operation.UPDATE, object=node("n1", ready="False"))

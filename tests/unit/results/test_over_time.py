@@ -8,7 +8,7 @@ import pytest
 
 from kueuecore import Run, simulate
 from kueuecore.results import Results
-from kueuecore.simulation import Happening, Operation, VirtualCluster
+from kueuecore.simulation import Happening, JobPlan, Operation, VirtualCluster
 from kueuecore.submissions import Submissions
 
 START = "2026-01-01T00:00:00Z"
@@ -204,7 +204,9 @@ def test_evictions_count_when_they_are_decided_and_only_those_of_the_run() -> No
 
 def test_what_is_changed_between_steps_of_a_cluster_counts_from_then_on() -> None:
     cluster = VirtualCluster(world(), now=START)
-    cluster.schedule([Happening(at=0, op=Operation.CREATE, object=workload("w", "a", "6"), run_seconds=240)])
+    cluster.schedule(
+        [Happening(at=0, op=Operation.CREATE, object=workload("w", "a", "6"), plan=JobPlan(run_seconds=240))]
+    )
     cluster.advance("2026-01-01T00:01:00Z")
     cluster.apply([queue("a", 5), queue("c", 1)])
     cluster.advance("2026-01-01T00:02:00Z")

@@ -22,7 +22,7 @@ from kueuecore.results.files import write_table
 from kueuecore.results.summary import jain
 from kueuecore.results.table import Column
 from kueuecore.scenarios import read_scenario, run_scenario
-from kueuecore.simulation import Happening, Operation
+from kueuecore.simulation import Happening, JobPlan, Operation
 from kueuecore.submissions import Submissions
 
 START = "2026-01-01T00:00:00Z"
@@ -67,7 +67,7 @@ def job(name: str, at: float, run_seconds: float | None, *, priority: int = 0, c
             "podSets": [{"name": "main", "count": 1, "template": template}],
         },
     }
-    return Happening(at=at, op=Operation.CREATE, object=workload, run_seconds=run_seconds)
+    return Happening(at=at, op=Operation.CREATE, object=workload, plan=JobPlan(run_seconds=run_seconds))
 
 
 @pytest.fixture(scope="module")

@@ -178,7 +178,7 @@ def test_it_stops_at_its_budget_with_twenty_futures(tmp_path: Path, capsys: pyte
 def test_answers_on_the_way_go_to_standard_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kueuecore.cli.forecasting.monotonic", count(step=10).__next__)
+    monkeypatch.setattr("kueuecore.cli.commands.eta.monotonic", count(step=10).__next__)
     command = ["eta", state(tmp_path, *WAITING), "waits", *HOUR, "--workers", "1", "--seeds", "50"]
     assert main(command) == ExitCode.OK
     lines = capsys.readouterr().err.splitlines()
@@ -208,8 +208,8 @@ def test_a_thread_says_how_far_it_is_whatever_the_program_does(
 def test_a_future_in_which_too_much_happens_is_not_looked_at_to_its_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kueuecore.cli.forecasting._MOST_STEPS", 10)
-    monkeypatch.setattr("kueuecore.cli.forecasting._STEPS_OF_AN_OBJECT", 0)
+    monkeypatch.setattr("kueuecore.cli.commands.eta._MOST_STEPS", 10)
+    monkeypatch.setattr("kueuecore.cli.commands.eta._STEPS_OF_AN_OBJECT", 0)
     many = (*WAITING[:1], *(workload(f"w{n:02}", created=60 - n) for n in range(30)))
     command = ["eta", state(tmp_path, *many), "w29", *HOUR, "--workers", "1", "--seeds", "2"]
     assert main(command) == ExitCode.OK

@@ -22,7 +22,7 @@ def test_the_command_on_the_page_prints_what_it_says(
     page: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A busy machine plays fewer futures in the time that eta takes by default.
-    monkeypatch.setattr("kueuecore.cli.forecasting._BUDGET_SECONDS", inf)
+    monkeypatch.setattr("kueuecore.cli.commands.eta._BUDGET_SECONDS", inf)
     text = (DOCS / page).read_text(encoding="utf-8")
     command, printed = re.findall(r"```sh\nkueuecore (.*?)```\n\nprints\n\n```text\n(.*?)```", text, re.DOTALL)[0]
     assert main(shlex.split(command.replace("\\\n", " "))) == 0

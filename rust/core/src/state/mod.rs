@@ -1,4 +1,13 @@
 //! Everything an engine knows: the objects by id, the quota forest, the queues and the table of workloads.
+//!
+//! `Engine` owns one [`State`] and changes it by three calls: objects come in or go (`apply`), a cycle decides
+//! (`crate::schedule`), and a reconciler follows (`crate::reconcile`). Whoever decides has an `impl State` block in its own
+//! folder; this folder has what keeps the tables consistent, and decides nothing.
+//!
+//! Objects stay as they were applied (`held`); what cycles read is derived from them, kept beside them, and brought up to
+//! date where it is changed, so that no cycle starts with work for the whole cluster. Two similar ideas differ: *touched*
+//! workloads (`agenda`) may need another status, *changed* queues (`changed_queues`) may need another one written; and
+//! `saved` writes the state for a later process, whereas the journal of a what-if question (`crate::engine`) only undoes.
 
 pub mod admission_fair_sharing;
 pub(crate) mod agenda;

@@ -1,0 +1,169 @@
+"""The commands, a file each, and the reader of arguments, which imports only the one that they name."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+
+from kueuecore._near_names import near_names
+from kueuecore._text import shown
+from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.streams import to_stderr, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn, Protocol
+
+    from _typeshed import SupportsWrite
+
+    class _Command(Protocol):
+        """The module of a command."""
+
+        DESCRIPTION: str
+        EXAMPLES: str
+
+        def add_arguments(self, add: argparse.ArgumentParser) -> None: ...
+
+        def run(self, options: argparse.Namespace) -> int:
+            """Run the command; returns its exit code."""
+
+
+__all__ = ["parsed", "whole_parser"]
+
+_DESCRIPTION = """\
+Shows what Kueue would decide about some manifests: which workloads get quota, from which
+flavors, and why the others wait. Reads files only; `serve` alone talks to a cluster."""
+
+# Each command with its line in the help. Its module beside this one has its name.
+_COMMANDS = {
+    "run": "show what Kueue would do with the workloads in some manifests",
+    "simulate": "run a scenario in virtual time and show how long jobs wait",
+    "check": "find mistakes in manifests that an API server accepts",
+    "test": "run policy tests",
+    "upgrade": "show which decisions another release of Kueue changes, and why",
+    "compare": "compare how long jobs wait under two configurations",
+    "sweep": "run one scenario under many configurations: a grid, or random points",
+    "explain": "explain why a workload waits, or why it is where it is",
+    "what-if": "show what would happen to a job, or what a change would move",
+    "unblock": "find the smallest changes that would admit a waiting workload",
+    "eta": "forecast when waiting workloads will be admitted",
+    "plan": "find the smallest quota that keeps waits short",
+    "anonymise": "remove names from a dump without changing its decisions",
+    "shrink": "shrink a dump to the smallest that still shows a decision",
+    "convert": "write manifests with Kueue's own kinds in the newest version",
+    "serve": "schedule the jobs of a cluster",
+    "completion": "print a shell completion script",
+    "gates": "list Kueue's feature gates, their defaults and what they do",
+}
+
+
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the arguments; `command` of the result runs the command.
+
+    Raises:
+        SystemExit: They ask for help or the version, which has been printed, or are wrong, which has been reported.
+    """
+    first = next((index for index, it in enumerate(arguments) if not it.startswith("-")), len(arguments))
+    name = arguments[first] if first < len(arguments) else ""
+    if first or name not in _COMMANDS:
+        # Prints help or the version, or reports what is wrong.
+        front = _front()
+        front.parse_known_args(arguments[: first + 1])
+        if first:
+            front.refuse(arguments[:first])
+        front.error("the following arguments are required: COMMAND")
+    return _alone(name).parse_anywhere(arguments[first + 1 :])
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """Return the parser with all commands and their arguments."""
+    return _front(with_arguments=True)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that copes with closed streams, escapes what the user typed, and suggests what may be meant."""
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        if file is not None:
+            super().print_help(file)
+        else:
+            write(self.format_help())
+
+    def error(self, message: str) -> NoReturn:
+        to_stderr(*self.format_usage().splitlines(), f"{self.prog}: error: {shown(message)}")
+        raise SystemExit(ExitCode.BAD_INPUT)
+
+    def parse_anywhere(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Parse arguments in which options may stand between positional ones."""
+        options, unknown = self.parse_known_intermixed_args(arguments)
+        if unknown:
+            self.refuse(unknown)
+        return options
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """Report arguments that nothing takes."""
+        known = [it for it in self._option_string_actions if it.startswith("--")]
+        given = (it.partition("=")[0] for it in unknown if it.startswith("-"))
+        hint = next(filter(None, (_meant(it, known) for it in given)), "")
+        self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is not None and value not in action.choices:
+            choices = list(map(str, action.choices))
+            message = f"invalid choice: {value!r} (choose from {', '.join(map(repr, choices))})"
+            raise argparse.ArgumentError(action, message + _meant(str(value), choices))
+
+
+def _meant(given: str, known: Iterable[str]) -> str:
+    near = near_names(given, known)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from kueuecore.version import DEFAULT_RELEASE, release_rows, version
+
+        lines: dict[str, list[str]] = {}
+        at = ""
+        for row in release_rows():
+            lines.setdefault(row["line"], []).append(row["name"])
+            if row["name"] == DEFAULT_RELEASE and row["commit"]:
+                at = f" at commit {row['commit']}"
+        write(f"kueuecore {version()}, which decides as Kueue v{DEFAULT_RELEASE}{at}; with --kueue as one of\n")
+        write("".join(f"  {', '.join(names)}\n" for names in reversed(lines.values())))
+        parser.exit()
+
+
+def _front(*, with_arguments: bool = False) -> _Parser:
+    """The parser of what stands before the command, which knows the names of all commands.
+
+    Args:
+        with_arguments: Add the arguments of the commands, for which their modules are imported?
+    """
+    parser = _Parser(prog="kueuecore", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="show this version, and the releases of Kueue that it decides as"
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, what in _COMMANDS.items():
+        add = commands.add_parser(name, help=what, formatter_class=argparse.RawDescriptionHelpFormatter)
+        if with_arguments:
+            _define(name, add)
+    return parser
+
+
+def _alone(name: str) -> _Parser:
+    """The parser of what follows a command."""
+    parser = _Parser(prog=f"kueuecore {name}", formatter_class=argparse.RawDescriptionHelpFormatter)
+    _define(name, parser)
+    return parser
+
+
+def _define(name: str, add: argparse.ArgumentParser) -> None:
+    """Import a command, and add its arguments to a parser."""
+    command: _Command = import_module(f"kueuecore.cli.commands.{name.replace('-', '_')}")
+    add.description = command.DESCRIPTION
+    add.epilog = f"examples:\n{command.EXAMPLES}\nexit codes:\n{exit_code_help()}"
+    add.set_defaults(command=command.run)
+    command.add_arguments(add)

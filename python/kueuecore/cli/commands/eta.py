@@ -1,0 +1,240 @@
+"""`kueuecore eta`: forecasts when waiting workloads will be admitted, as a table or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from math import inf, isfinite
+from time import monotonic
+
+from kueuecore._fields import Fields, seconds_of
+from kueuecore._text import shown
+from kueuecore.cli.configured import configured
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.forecast_report import forecast_document, forecast_report, interim_lines
+from kueuecore.cli.kueue_release import add_kueue, asked_release
+from kueuecore.cli.named_workload import WORKLOAD_HELP, find_workload
+from kueuecore.cli.progress import ctrl_c_raises, run_progress, ticking
+from kueuecore.cli.state_file import add_trusted, manifests_of
+from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.study_options import add_look, count
+from kueuecore.cli.table import Style
+from kueuecore.errors import ManifestError, Problem
+from kueuecore.manifests import Manifest, object_ref
+from kueuecore.scenarios import ClusterPart, Scenario, Spans
+from kueuecore.scenarios.edits import parse_value
+from kueuecore.scenarios.present_reader import newest_time_of
+from kueuecore.scenarios.scenario_reader import KIND, scenario_of
+from kueuecore.scenarios.spans import read_spans
+from kueuecore.studies import Eta, eta, processes
+from kueuecore.studies.forecast import FIRST_SEEDS, HORIZON_SECONDS, MOST_HORIZON_SECONDS, N_SEEDS
+from kueuecore.world import World, is_workload
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
+
+_BUDGET_SECONDS = 30.0
+# So much longer it waits for the first futures.
+_PATIENCE_SECONDS = 90.0
+# A future of an overloaded cluster could go on for days of arrivals that all wait.
+_MOST_STEPS = 10_000
+_STEPS_OF_AN_OBJECT = 5
+# What is over sooner needs no answers on the way.
+_INTERIM_SECONDS = 3.0
+
+DESCRIPTION = """\
+Forecasts when waiting workloads will be admitted. Plays the present state of a cluster forward many
+times, each time with run times and arrivals drawn from its history, and reports quantiles over these
+futures, together with the assumptions behind them."""
+
+EXAMPLES = """\
+  kueuecore eta dump.yaml team-a/train               by when 10, 50 and 90 % of the futures admit it
+  kueuecore eta dump.yaml                            all waiting workloads
+  kueuecore eta dump.yaml team-a/train --run-seconds '{mean: 30m}'    if nothing has finished yet
+  kueuecore eta dump.yaml train --run-seconds team-b/lq=2h --arrivals none
+  kubectl get -A -o yaml ns,resourceflavors,clusterqueues,cohorts,localqueues,workloads | kueuecore eta - train
+"""
+
+
+def add_arguments(add: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    help_text = "the present state of a cluster (a file, a directory or -), or a YAML file of kind Scenario"
+    add.add_argument("state", metavar="STATE", help=help_text)
+    add.add_argument(
+        "workloads",
+        metavar="WORKLOAD",
+        nargs="*",
+        default=[],
+        help=f"{WORKLOAD_HELP}; by default all that are waiting",
+    )
+    given = add.add_argument_group("assumptions")
+    help_text = (
+        "how long jobs run, as in a scenario: 30m, '{mean: 30m}', '{lognormal: {median: 10m, sigma: 1}}'; prefix it "
+        "with NAMESPACE/LOCALQUEUE= or CLUSTERQUEUE= for one queue; repeatable; by default fitted to finished jobs"
+    )
+    given.add_argument("--run-seconds", metavar="[QUEUE=]DISTRIBUTION", action="append", default=[], help=help_text)
+    help_text = (
+        "fitted: workloads keep arriving as they have so far; none: no more arrive; by default fitted, unless a "
+        "scenario has work of its own"
+    )
+    given.add_argument("--arrivals", choices=["fitted", "none"], help=help_text)
+    help_text = "fit arrivals to this last span of time only, such as 24h; by default to all there are"
+    given.add_argument("--window", metavar="DURATION", type=_span, help=help_text)
+    help_text = "how far to look ahead, such as 12h; by default 30d, or less where too much happens"
+    given.add_argument("--horizon", metavar="DURATION", type=_span, help=help_text)
+    given.add_argument("--config", metavar="FILE", help="Kueue's Configuration, as for `kueuecore run`")
+    add_kueue(given)
+    given.add_argument(
+        "--now", metavar="TIME", type=_time, help="the time of the dump; by default the newest time in its objects"
+    )
+    add_trusted(given)
+    help_text = f"how many futures; by default {N_SEEDS}, or as many as the budget allows"
+    add.add_argument("--seeds", metavar="N", type=count, help=help_text)
+    help_text = (
+        f"stop after this time, such as 5m, once there are {FIRST_SEEDS} futures; by default 30s, or none with --seeds"
+    )
+    add.add_argument("--budget", metavar="DURATION", type=_span, help=help_text)
+    add.add_argument(
+        "--workers",
+        metavar="N",
+        type=count,
+        default=os.cpu_count() or 1,
+        help="number of processes; by default one per core",
+    )
+    out = add.add_argument_group("output")
+    help_text = "quantiles in percent, such as 5,50,95; by default 10,50,90"
+    out.add_argument("--quantiles", metavar="P,...", type=_quantiles, default=(10.0, 50.0, 90.0), help=help_text)
+    out.add_argument(
+        "-o", "--output", choices=["table", "json"], default="table", help="json also has the result of each future"
+    )
+    add_look(out)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run `kueuecore eta`; returns the exit code."""
+    begin = monotonic()
+    scenario = _scenario(options)
+    run_seconds = dict(map(_run_seconds, options.run_seconds))
+    seeds = range(scenario.seed, scenario.seed + (options.seeds or N_SEEDS))
+    budget = options.budget or (inf if options.seeds else _BUDGET_SECONDS)
+    n_played = 0
+    with (
+        ctrl_c_raises(),
+        processes(min(options.workers, len(seeds))) as executor,
+        run_progress(quiet=options.quiet) as bar,
+        ticking(lambda: f"{n_played} of {len(seeds)} futures played", quiet=options.quiet or bar is not None),
+    ):
+
+        def progress(n_over: int, n_all: int) -> None:
+            nonlocal n_played
+            n_played = n_over
+            if bar is not None:
+                bar(n_over, n_all)
+
+        def is_enough(n_first: int) -> bool:
+            spent = monotonic() - begin
+            return spent >= budget + (0 if n_first >= FIRST_SEEDS else _PATIENCE_SECONDS)
+
+        def interim(found: Eta) -> None:
+            if not options.quiet and monotonic() - begin >= _INTERIM_SECONDS:
+                to_stderr(*interim_lines(found, options.quantiles))
+
+        found = eta(
+            scenario,
+            _named(options, scenario),
+            seeds=seeds,
+            horizon_seconds=options.horizon or HORIZON_SECONDS,
+            most_steps=None if options.horizon else _MOST_STEPS + _STEPS_OF_AN_OBJECT * len(scenario.cluster.objects),
+            run_seconds=run_seconds,
+            arrivals=None if options.arrivals is None else options.arrivals == "fitted",
+            window_seconds=options.window,
+            trusted=options.trusted,
+            executor=executor,
+            progress=progress,
+            is_enough=is_enough,
+            interim=interim,
+        )
+    if not options.quiet:
+        to_stderr(*(f"warning: {shown(it)}" for it in found.assumptions.warnings))
+    if options.output == "json":
+        write(forecast_document(found, options.quantiles, scenario.release))
+    else:
+        write(forecast_report(found, options.quantiles, Style.of(output(), options.color)) + "\n")
+    return ExitCode.OK
+
+
+def _scenario(options: argparse.Namespace) -> Scenario:
+    """Read the state, which is a scenario or a dump."""
+    manifests = manifests_of([options.state], recursive=False, quiet=options.quiet, takes_scenario=True)
+    if any(it.object.get("kind") == KIND for it in manifests):
+        for option, given, field in (
+            ("--config", options.config, "cluster.configuration"),
+            ("--now", options.now, "start"),
+            ("--trusted", options.trusted or None, "cluster.objects"),
+        ):
+            if given is not None:
+                remedy = f"set `{field}` in the scenario"
+                raise ManifestError.of(f"{option} works with a dump only", remedy=remedy, file=options.state)
+        return scenario_of(manifests, options.state, release=options.kueue, default_release=asked_release(None))
+    kueue = configured(options.config, [], manifests, kueue=options.kueue)
+    if not options.quiet:
+        to_stderr(*kueue.notes)
+    cluster = ClusterPart(objects=manifests, configuration=kueue.configuration)
+    # Without any time it is 1970, as for `kueuecore run`.
+    now = options.now if options.now is not None else newest_time_of(cluster) or 0
+    return Scenario(cluster=cluster, start=now)
+
+
+def _named(options: argparse.Namespace, scenario: Scenario) -> list[str] | None:
+    """The Workloads that the arguments name; None: all that wait."""
+    if not options.workloads:
+        return None
+    given, configuration = scenario.cluster.objects, scenario.cluster.configuration
+    world = World.of(given, configuration=configuration, trusted=options.trusted)
+    refs = [object_ref(it.object) for it in world.manifests if is_workload(it.object)]
+    keys = [(it.namespace, it.name) for it in refs]
+    return ["/".join(find_workload(it, world, given=given, keys=keys)) for it in options.workloads]
+
+
+def _run_seconds(text: str) -> tuple[str, Spans]:
+    """A queue (empty: all others) and how long its jobs run."""
+    queue, equals, value = text.partition("=")
+    if not equals or any(it in queue for it in " {["):
+        queue, value = "", text
+    problems: list[Problem] = []
+    document = Manifest({"--run-seconds": parse_value(value)})
+    spans = read_spans(Fields(document, document.object, "", problems), "--run-seconds")
+    if problems or spans is None:
+        if not problems:
+            raise ManifestError.of("a duration is needed", field="--run-seconds", remedy="write 30m or {mean: 30m}")
+        raise ManifestError(problems)
+    return queue, spans
+
+
+def _span(text: str) -> float:
+    """Parse the duration of an option; days are allowed."""
+    try:
+        seconds = seconds_of(float(text)) if text.replace(".", "", 1).isdigit() else seconds_of(text)
+    except ValueError:
+        seconds = None
+    if seconds is None or not 0 < seconds <= MOST_HORIZON_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration above 0 and up to ten years, such as 12h or 30d")
+    return seconds
+
+
+def _time(text: str) -> int:
+    from kueuecore.times import beginning_ns
+
+    try:
+        return beginning_ns(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _quantiles(text: str) -> tuple[float, ...]:
+    try:
+        found = tuple(float(it) for it in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or not all(isfinite(it) and 0 < it < 100 for it in found):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of percentages between 0 and 100, such as 10,50,90")
+    return tuple(sorted(set(found)))

@@ -1,0 +1,322 @@
+"""`kueuecore explain`: shows everything that keeps a workload waiting, or why it was placed where it is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from math import isfinite
+from typing import Any
+
+from kueuecore._json import text_at
+from kueuecore._rows import row_of
+from kueuecore._text import shown
+from kueuecore.answers import Explanation, explain, obstacles
+from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTrials, Search
+from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
+from kueuecore.answers.shares import Contender
+from kueuecore.cli.documents import document_head, workload_head
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.held_nodes import node_tables
+from kueuecore.cli.holders import holder_tables
+from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
+from kueuecore.cli.namespace_labels import namespace_note
+from kueuecore.cli.outcome import Row, RunOutcome
+from kueuecore.cli.state_file import SettledState, add_state, read_state
+from kueuecore.cli.streams import output, write
+from kueuecore.cli.study_options import add_look
+from kueuecore.cli.table import Cell, Painted, Style, table
+from kueuecore.cli.topology_tables import not_placed_table
+from kueuecore.request_origins import RequestOrigins
+from kueuecore.states import Stage
+from kueuecore.times import format_time, nanoseconds
+
+__all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
+
+DESCRIPTION = """\
+Reads a state, runs cycles until nothing changes, as `kueuecore run` does, and shows everything behind
+the decision about one workload: the obstacles by flavor, resource and cohort, which workloads hold
+what it needs, which of them could be preempted and which may not, and the rule for each. For a
+workload that already has quota, shows where it would go if it asked again now, and why."""
+
+EXAMPLES = """\
+  kueuecore explain state.yaml team-a/train
+  kubectl get clusterqueues,cohorts,localqueues,resourceflavors,workloads -A -o yaml |
+    kueuecore explain - team-a/train --trusted
+  kueuecore explain state.yaml Job/team-a/train -o json | jq '.obstacles[].text'
+"""
+
+_MOST_AHEAD = 5
+_UID = re.compile(r"\(UID: ([^,)\s]+)")
+
+
+def add_arguments(add: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_state(add)
+    add.add_argument("workload", metavar="WORKLOAD", help=WORKLOAD_HELP)
+    out = add.add_argument_group("output")
+    help_text = "table (the default); wide: all holders, no wrapping; json: everything, as one document"
+    out.add_argument("-o", "--output", choices=["table", "wide", "json"], default="table", help=help_text)
+    add_look(out)
+    out.add_argument("--fail-on-pending", action="store_true", help="exit with 1 if the workload is pending")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run `kueuecore explain`; returns the exit code."""
+    state = read_state(options)
+    namespace, name = named_workload(state, options.workload)
+    found = explain(state.engine, name, namespace=namespace, now=state.now)
+    by = _pushed_out_by(state, found)
+    if options.output == "json":
+        write(json.dumps(_document(state, found, by), indent=2) + "\n")
+    else:
+        style = Style.of(output(), options.color)
+        is_wide = options.output == "wide"
+        write(_report(state, found, by, style.wide() if is_wide else style, is_wide=is_wide) + "\n")
+    is_pending = found.workload.stage is Stage.PENDING
+    return ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
+
+
+def _pushed_out_by(state: SettledState, found: Explanation) -> str:
+    """The workload that preempted it; empty if none did, or if it is unknown."""
+    key = found.workload.key
+    for decision in reversed(state.settled.decisions):
+        for preemption in decision.preemptions:
+            if preemption.key == key:
+                return preemption.preemptor
+    for condition in found.workload.status.get("conditions", ()):
+        uid = _UID.search(condition.get("message", "")) if condition.get("type") == "Preempted" else None
+        if uid is not None:
+            for manifest in state.world.manifests:
+                if text_at(manifest.object, "metadata", "uid") == uid[1]:
+                    where = text_at(manifest.object, "metadata", "namespace")
+                    return f"{where}/{text_at(manifest.object, 'metadata', 'name')}"
+    return ""
+
+
+def _origins(state: SettledState, found: Explanation) -> dict[str, str]:
+    """Where the requests come from that the job does not make."""
+    workload = state.world.workload(found.workload.name, namespace=found.workload.namespace)
+    asked = [asked.resource for it in found.pod_sets for trial in it.trials for asked in trial.asked]
+    known = RequestOrigins(state.world, state.engine)
+    return {it: known.of(it, workload) for it in dict.fromkeys([*found.uncovered, *asked])}
+
+
+def _report(state: SettledState, found: Explanation, by: str, style: Style, *, is_wide: bool) -> str:
+    outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
+    row = next(it for it in outcome.workloads if it.state.key == found.workload.key)
+    parts = [_summary(found, row, by, state), _flavors(found, row, style), _obstacles(state, found, row, style)]
+    parts += [_levels(found, row, style), *holder_tables(found, style, is_wide=is_wide)]
+    if row.not_placed:
+        parts.append(not_placed_table(outcome, style, only=row))
+    parts += node_tables(outcome, found, row, style, is_wide=is_wide)
+    return "\n\n".join(part for part in parts if part)
+
+
+def _summary(found: Explanation, row: Row, by: str, state: SettledState) -> str:
+    workload, now = found.workload, found.now
+    place = f" in ClusterQueue {workload.cluster_queue}" if workload.cluster_queue else ""
+    message = f": {row.message}" if row.message else ""
+    lines = []
+    if workload.stage is Stage.PENDING:
+        lines.append(f"{workload.key} waits{place}{message}")
+        lines += filter(None, [namespace_note(state.world, state.engine, workload)])
+        if found.ahead:
+            first = found.ahead[:_MOST_AHEAD]
+            named = ", ".join(f"{it.key} (parked)" if it.place == "inadmissible" else it.key for it in first)
+            more = f" and {len(found.ahead) - _MOST_AHEAD} more" if len(found.ahead) > _MOST_AHEAD else ""
+            lines.append(f"ahead of it in the queue: {named}{more}")
+            lines += _why_ahead(found)
+        elif workload.place is not None:
+            lines.append("nothing is ahead of it in the queue")
+        lines += _backoff(row, state.now)
+        if now.outcome.value != "Waits":
+            lines.append(f"as the head of a cycle it would get quota now: {now.outcome.value}")
+        elif now.message and now.message != row.message and not found.repeats_status:
+            lines.append(f"as the head of a cycle it would still wait: {now.message}")
+    else:
+        lines.append(f"{workload.key} is {workload.stage}{place}{message}")
+        if workload.stage is not Stage.FINISHED:
+            answer = ", ".join(filter(None, [now.outcome.value, now.message]))
+            lines.append(f"if it asked again now: {answer}")
+    if row.open_checks:
+        lines.append(f"it is waiting for its admission checks: {', '.join(row.open_checks)}")
+    lines += _check_states(row)
+    if found.replaces is not None:
+        uses = ", ".join(f"{amount} {resource}" for (_, resource), amount in found.replaces.uses.items())
+        over = f"its {uses} go over to {workload.name}" if uses else "it holds no quota"
+        lines.append(f"{found.replaces.namespace}/{found.replaces.name} is replaced by this workload: {over}")
+    if by:
+        lines.append(f"it was preempted by {by}")
+    if now.undecided is not None:
+        lines.append(f"kueuecore cannot decide about it: {now.undecided[0]}: {now.undecided[1]}")
+    return "\n".join(map(shown, lines))
+
+
+def _why_ahead(found: Explanation) -> list[str]:
+    """By which rule those named are ahead, one line for each reason."""
+    named: dict[str, list[str]] = {}
+    for it in found.ahead[:_MOST_AHEAD]:
+        named.setdefault(it.sentence, []).append(it.key)
+    lines = [f"  {', '.join(keys)}: {sentence}" for sentence, keys in named.items()]
+    if found.is_strict:
+        queue = found.workload.cluster_queue
+        lines.append(f"  ClusterQueue {queue} is StrictFIFO: nothing behind its head is tried before that has quota")
+    return lines
+
+
+def _check_states(row: Row) -> list[str]:
+    """What its admission checks say that are not ready, and since when."""
+    lines = []
+    for check in row.checks:
+        name, state, since, message = (text_at(check, it) for it in ("name", "state", "lastTransitionTime", "message"))
+        if state == "Ready" or (state == "Pending" and row.state.stage is not Stage.QUOTA_RESERVED):
+            continue
+        when = f" since {since}" if since else ""
+        lines.append(f"admission check {name} is {state or 'Pending'}{when}: {message or 'it has given no message'}")
+    return lines
+
+
+def _backoff(row: Row, at: int) -> list[str]:
+    """Until when it is not retried, if an eviction requeued it with a delay."""
+    until = text_at(dict(row.state.status), "requeueState", "requeueAt")
+    return [f"it is not retried before {until}"] if until and nanoseconds(until) > at else []
+
+
+def _name(row: Row, index: int | None) -> str:
+    if index is None:
+        return "-"
+    names = list(row.counts)
+    return names[index] if index < len(names) else str(index)
+
+
+def _flavors(found: Explanation, row: Row, style: Style) -> str:
+    rows: list[list[Cell]] = []
+    for pod_set in found.pod_sets:
+        name = _name(row, pod_set.index)
+        rows += [
+            [name, it.flavor, _result(it), "; ".join(it.reasons) or why_it_borrows(it) or "-"] for it in pod_set.trials
+        ]
+        is_chosen = any(it.is_chosen for it in pod_set.trials)
+        why = "an earlier flavor is good enough" if is_chosen else "the pod set had already failed"
+        rows += [[name, flavor, "not tried", why] for flavor in pod_set.not_tried]
+    return table(["POD SET", "FLAVOR", "RESULT", "WHY"], rows, style) if rows else ""
+
+
+def _result(trial: FlavorTrial) -> Painted:
+    color = {"Fit": "green", "Preempt": "cyan"}.get(trial.mode, "yellow")
+    borrows = ", borrows" if trial.borrowing_level and trial.mode != "NoFit" else ""
+    chosen = ", chosen" if trial.is_chosen else ""
+    return Painted(f"{trial.mode}{borrows}{chosen}", color)
+
+
+def _obstacles(state: SettledState, found: Explanation, row: Row, style: Style) -> str:
+    every = obstacles(found, origins=_origins(state, found))
+    rows = [[_name(row, it.pod_set), it.flavor or "-", it.resource or "-", it.rule, it.text] for it in every]
+    return table(["POD SET", "FLAVOR", "RESOURCE", "RULE", "OBSTACLE"], rows, style) if rows else ""
+
+
+def _levels(found: Explanation, row: Row, style: Style) -> str:
+    """How each contested request fares at every level of the cohort tree."""
+    header = ["POD SET", "FLAVOR", "RESOURCE", "LEVEL", "TOTAL", "USED", "NEEDED", "AVAILABLE", "MISSING"]
+    rows: list[list[Cell]] = []
+    for pod_set, trial, asked in _contested(found):
+        for level in asked.levels:
+            missing = Painted(level.missing, "red" if level.binds else "")
+            total, available = level.subtree_quota or "unlimited", level.available or "unlimited"
+            amounts: list[Cell] = [total, level.usage, level.needed, available, missing]
+            rows.append([_name(row, pod_set), trial.flavor, asked.resource, f"{level.kind} {level.name}", *amounts])
+    return table(header, rows, style, right=header[4:]) if rows else ""
+
+
+def _contested(found: Explanation) -> list[tuple[int, FlavorTrial, Asked]]:
+    return [
+        (pod_set.index, trial, asked)
+        for pod_set in found.pod_sets
+        for trial in pod_set.trials
+        for asked in trial.asked
+        if asked.verdict == "Contested"
+    ]
+
+
+def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any]:
+    workload = found.workload
+    return {
+        **document_head(state.engine.configuration.release),
+        "now": format_time(state.now),
+        "workload": {
+            **workload_head(workload),
+            "ahead": [it.key for it in found.ahead],
+            "whyAhead": [{"workload": it.key, "rule": str(it.why), "why": it.sentence} for it in found.ahead],
+            "replaces": found.replaces and f"{found.replaces.namespace}/{found.replaces.name}",
+            "preemptedBy": by or None,
+            "note": namespace_note(state.world, state.engine, workload) or None,
+        },
+        "would": str(found.now.outcome),
+        "reason": found.now.reason,
+        "message": found.now.message,
+        "obstacles": [
+            {
+                "podSet": it.pod_set,
+                "flavor": it.flavor or None,
+                "resource": it.resource or None,
+                "rule": it.rule,
+                "link": rule_link(it.rule),
+                "text": it.text,
+            }
+            for it in obstacles(found, origins=_origins(state, found))
+        ],
+        "podSets": [_pod_set(it) for it in found.pod_sets],
+        "searches": [
+            {
+                "contested": [{"flavor": flavor, "resource": resource} for flavor, resource in it.contested],
+                "isFound": it.is_found,
+                "asksForPlace": it.asks_for_place,
+                "holders": [_holder(holder, found, it) for holder in it.holders],
+            }
+            for it in found.searches
+        ],
+    }
+
+
+def _pod_set(pod_set: PodSetTrials) -> dict[str, Any]:
+    return {
+        "index": pod_set.index,
+        "reasons": list(pod_set.reasons),
+        "notTried": list(pod_set.not_tried),
+        "unavailable": list(pod_set.unavailable),
+        "flavors": [row_of(it) for it in pod_set.trials],
+    }
+
+
+def _holder(holder: Holder, found: Explanation, search: Search) -> dict[str, Any]:
+    rule, why = why_so(holder, found, search)
+    return {
+        "namespace": holder.namespace,
+        "name": holder.name,
+        "clusterQueue": holder.cluster_queue,
+        "priority": holder.priority,
+        "uses": [
+            {"flavor": flavor, "resource": resource, "amount": it} for (flavor, resource), it in holder.uses.items()
+        ],
+        "verdict": str(holder.fate),
+        "rule": rule,
+        "link": rule_link(rule),
+        "why": why,
+        "shares": [
+            {
+                "strategy": it.strategy,
+                "ours": _contender(it.ours),
+                "theirs": _contender(it.theirs),
+                "passes": it.passes,
+            }
+            for it in holder.comparisons
+        ],
+        "ties": [{"chosen": str(it.node), "equals": list(map(str, it.equals))} for it in holder.ties],
+    }
+
+
+def _contender(contender: Contender) -> dict[str, Any]:
+    """An infinite share is null, as JSON has no such number."""
+    now, then = (it if isfinite(it) else None for it in (contender.now, contender.then))
+    return {"kind": contender.node.kind, "name": contender.node.name, "now": now, "then": then}

@@ -1,0 +1,150 @@
+"""Access control: users by their tokens, and role-based rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kueuecore._json import list_at, object_at, text_at
+from kueuecore.api_server import RefusedError
+from kueuecore_apiserver.refusals import forbidden
+from kueuecore_apiserver.requests import Object, Request
+
+__all__ = ["AccessRules"]
+
+_SERVICE_ACCOUNT = "system:serviceaccount:"
+# Readable by everybody: system:discovery and system:public-info-viewer.
+_OPEN_PATHS = ("/api", "/apis", "/healthz", "/livez", "/readyz", "/openapi", "/version")
+_MANIFESTS = ("ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding")
+
+
+@dataclass(frozen=True, slots=True)
+class _Grant:
+    """Rules that apply in a namespace, or everywhere if it is empty."""
+
+    rules: tuple[Object, ...]
+    namespace: str
+
+
+class AccessRules:
+    """Role-based access control, from manifests of roles and their bindings.
+
+    Args:
+        users: User names by token; a ServiceAccount is `system:serviceaccount:NAMESPACE:NAME`.
+        manifests: ClusterRoles, Roles, ClusterRoleBindings and RoleBindings.
+        admins: Users who may do anything.
+
+    Raises:
+        ValueError: A manifest is of another kind, or a binding names a role that is missing.
+
+    Example:
+        >>> rules = AccessRules(users={"secret": "ann"}, manifests=[
+        ...     {"kind": "ClusterRole", "metadata": {"name": "reader"},
+        ...      "rules": [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "list"]}]},
+        ...     {"kind": "ClusterRoleBinding", "metadata": {"name": "ann"}, "roleRef": {"kind": "ClusterRole",
+        ...      "name": "reader"}, "subjects": [{"kind": "User", "name": "ann"}]}])
+        >>> request = Request.of("DELETE", "/apis/batch/v1/jobs", {"authorization": "Bearer secret"})
+        >>> try:
+        ...     rules.check(request)
+        ... except RefusedError as error:
+        ...     print(str(error)[:57])
+        jobs.batch is forbidden: User "ann" cannot deletecollecti
+    """
+
+    def __init__(self, *, users: Mapping[str, str], manifests: Iterable[Object], admins: Iterable[str] = ()) -> None:
+        self._users, self._admins = dict(users), frozenset(admins)
+        listed = list(manifests)
+        roles = {}
+        for it in listed:
+            kind, metadata = text_at(it, "kind"), object_at(it, "metadata")
+            if kind not in _MANIFESTS:
+                raise ValueError(f"manifests must be {', '.join(_MANIFESTS)}, not {kind or 'without a kind'}")
+            if kind in ("ClusterRole", "Role"):
+                rules = tuple(object_at(rule) for rule in list_at(it, "rules"))
+                roles[kind, text_at(metadata, "namespace"), text_at(metadata, "name")] = rules
+        self._grants: dict[str, list[_Grant]] = {}
+        for it in listed:
+            if text_at(it, "kind").endswith("Binding"):
+                self._bind(it, roles)
+
+    def _bind(self, binding: Object, roles: Mapping[tuple[str, str, str], tuple[Object, ...]]) -> None:
+        namespace = text_at(binding, "metadata", "namespace") if binding["kind"] == "RoleBinding" else ""
+        kind, name = text_at(binding, "roleRef", "kind"), text_at(binding, "roleRef", "name")
+        rules = roles.get((kind, namespace if kind == "Role" else "", name))
+        if rules is None:
+            place = text_at(binding, "metadata", "name")
+            raise ValueError(
+                f"{binding['kind']} {place}: roleRef names {kind} {name}, which is not in manifests: add it"
+            )
+        for subject in map(object_at, list_at(binding, "subjects")):
+            who = text_at(subject, "name")
+            if text_at(subject, "kind") == "ServiceAccount":
+                who = f"{_SERVICE_ACCOUNT}{text_at(subject, 'namespace') or namespace}:{who}"
+            elif text_at(subject, "kind") == "Group":
+                who = f"group {who}"
+            self._grants.setdefault(who, []).append(_Grant(rules, namespace))
+
+    def check(self, request: Request) -> None:
+        """Identify the user, and refuse what is not allowed.
+
+        Raises:
+            RefusedError: The token is unknown (401), or nothing allows the request (403).
+        """
+        token = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+        if token and token not in self._users:
+            raise RefusedError(401, "Unauthorized")
+        request.user = self._users[token] if token else "system:anonymous"
+        if request.user not in self._admins and not self._allows(request):
+            raise _refusal(request)
+
+    def _allows(self, request: Request) -> bool:
+        if not request.resource and request.method in ("GET", "HEAD") and request.path.startswith(_OPEN_PATHS):
+            return True
+        for who in (request.user, *(f"group {it}" for it in _groups(request.user))):
+            for grant in self._grants.get(who, ()):
+                if grant.namespace in ("", request.namespace) and any(_covers(it, request) for it in grant.rules):
+                    return True
+        return False
+
+
+def _groups(user: str) -> tuple[str, ...]:
+    if user == "system:anonymous":
+        return ("system:unauthenticated",)
+    if not user.startswith(_SERVICE_ACCOUNT):
+        return ("system:authenticated",)
+    namespace = user.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
+    return ("system:authenticated", "system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+
+
+def _covers(rule: Object, request: Request) -> bool:
+    """Return whether a rule allows a request."""
+    verbs = list_at(rule, "verbs")
+    if request.verb not in verbs and "*" not in verbs:
+        return False
+    if not request.resource:
+        paths = map(str, list_at(rule, "nonResourceURLs"))
+        return any(it == request.path or (it.endswith("*") and request.path.startswith(it[:-1])) for it in paths)
+    groups, names = list_at(rule, "apiGroups"), list_at(rule, "resourceNames")
+    if request.group not in groups and "*" not in groups:
+        return False
+    if names and (request.verb == "create" or _name_of(request) not in names):
+        return False
+    whole = f"{request.resource}/{request.subresource}" if request.subresource else request.resource
+    wanted = {whole, "*"} | ({f"*/{request.subresource}"} if request.subresource else set())
+    return not wanted.isdisjoint(map(str, list_at(rule, "resources")))
+
+
+def _name_of(request: Request) -> str:
+    """Return the object's name; lists and watches of one object have it in a selector."""
+    selected = request.query.get("fieldSelector", "")
+    return request.name or (selected.removeprefix("metadata.name=") if selected.startswith("metadata.name=") else "")
+
+
+def _refusal(request: Request) -> RefusedError:
+    if not request.resource:
+        message = f'forbidden: User "{request.user}" cannot {request.method.lower()} path "{request.path}"'
+        return RefusedError(403, message, details={})
+    whole = f"{request.resource}/{request.subresource}" if request.subresource else request.resource
+    place = f'in the namespace "{request.namespace}"' if request.namespace else "at the cluster scope"
+    why = f'User "{request.user}" cannot {request.verb} resource "{whole}" in API group "{request.group}" {place}'
+    return forbidden(request.group, request.resource, request.name, why)

@@ -1,0 +1,145 @@
+"""The defaults and rules of `batch/v1` Jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from kueuecore._json import int_at, list_at, object_at, text_at
+from kueuecore_apiserver.pod_rules import pod_spec_causes, with_template_defaults
+from kueuecore_apiserver.refusals import Cause
+from kueuecore_apiserver.requests import Object
+
+__all__ = ["job_causes", "job_change_causes", "job_status_causes", "with_job_defaults"]
+
+_LABEL_PREFIX = "batch.kubernetes.io/"
+_IMMUTABLE = ("selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+# The fields of a pod template that may change while a Job is suspended.
+_METADATA_DIRECTIVES = ("labels", "annotations")
+_SPEC_DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
+_COUNTS = ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished")
+
+
+def with_job_defaults(job: Object, uid: str) -> Object:
+    """Return a Job with the server's defaults, its selector and the labels of its pods.
+
+    Args:
+        job: The Job.
+        uid: Its UID, which identifies its pods.
+    """
+    if not isinstance(job.get("spec"), dict):
+        return job
+    spec = dict(job["spec"])
+    if "completions" not in spec and "parallelism" not in spec:
+        spec["completions"] = 1
+    defaults = {"parallelism": 1, "backoffLimit": 6, "completionMode": "NonIndexed", "suspend": False}
+    if spec.get("backoffLimitPerIndex") is not None:
+        defaults["backoffLimit"] = 2**31 - 1
+    spec = {**defaults, **{name: it for name, it in spec.items() if it is not None}}
+    spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
+    spec["template"] = with_template_defaults(object_at(spec, "template"))
+    if spec.get("manualSelector") is not True:
+        own = {
+            f"{_LABEL_PREFIX}controller-uid": uid,
+            f"{_LABEL_PREFIX}job-name": text_at(job, "metadata", "name"),
+            "controller-uid": uid,
+            "job-name": text_at(job, "metadata", "name"),
+        }
+        metadata = object_at(spec, "template", "metadata")
+        labels = {**own, **object_at(metadata, "labels")}
+        spec["template"] = {**spec["template"], "metadata": {**metadata, "labels": labels}}
+        spec.setdefault("selector", {"matchLabels": {f"{_LABEL_PREFIX}controller-uid": uid}})
+    return {**job, "spec": spec}
+
+
+def job_causes(job: Object) -> Iterator[Cause]:
+    """Yield what is wrong with a Job."""
+    spec = object_at(job, "spec")
+    for name in _COUNTS:
+        value = spec.get(name)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+            yield Cause(f"spec.{name}", f"Invalid value: {json.dumps(value)}: must be greater than or equal to 0")
+    if not isinstance(spec.get("suspend", False), bool):
+        yield Cause("spec.suspend", f"Invalid value: {json.dumps(spec['suspend'])}: must be true or false")
+    if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
+        yield Cause("spec.completions", "Required value: when completion mode is Indexed")
+    if spec.get("completionMode") not in (None, "Indexed", "NonIndexed"):
+        shown = json.dumps(spec["completionMode"])
+        yield Cause("spec.completionMode", f'Unsupported value: {shown}: supported values: "Indexed", "NonIndexed"')
+    labels = object_at(spec, "template", "metadata", "labels")
+    wanted = object_at(spec, "selector", "matchLabels")
+    if any(labels.get(name) != value for name, value in wanted.items()):
+        yield Cause(
+            "spec.template.metadata.labels",
+            f"Invalid value: {json.dumps(labels)}: `selector` does not match template `labels`",
+        )
+    template = object_at(spec, "template", "spec")
+    yield from pod_spec_causes(template, "spec.template.spec")
+    policy = template.get("restartPolicy")
+    if policy not in ("OnFailure", "Never"):
+        # A pod template defaults to Always.
+        yield Cause(
+            "spec.template.spec.restartPolicy",
+            f'Unsupported value: {json.dumps(policy)}: supported values: "OnFailure", "Never"',
+        )
+
+
+def job_change_causes(new: Object, old: Object) -> Iterator[Cause]:
+    """Yield the changes to a Job that are not allowed.
+
+    The template may change while the Job is suspended: labels, annotations, node selector and affinity, tolerations and
+    gates if it has not started or has no active pods, and the requests of its containers if it has no active pods. This
+    is the rule since Kubernetes 1.36; before, nothing may change once the Job has started.
+    """
+    before, after = object_at(old, "spec"), object_at(new, "spec")
+    if before.get("completions") != after.get("completions") and not _is_elastic_change(before, after):
+        yield _immutable("completions", after)
+    for name in _IMMUTABLE:
+        if before.get(name) != after.get(name):
+            yield _immutable(name, after)
+    was, is_now = object_at(before, "template"), object_at(after, "template")
+    if was == is_now:
+        return
+    is_suspended, has_active = before.get("suspend") is True, int_at(old, "status", "active") > 0
+    has_started = "startTime" in object_at(old, "status")
+    is_open = is_suspended and not (has_started and has_active)
+    frees_amounts = is_suspended and not has_active
+    if not is_open or _frozen(was, frees_amounts=frees_amounts) != _frozen(is_now, frees_amounts=frees_amounts):
+        yield _immutable("template", after)
+
+
+def job_status_causes(new: Object, old: Object) -> Iterator[Cause]:
+    """Yield the changes to a Job's status that are not allowed: once it runs, its start time is set and fixed."""
+    before, after = object_at(old, "status").get("startTime"), object_at(new, "status").get("startTime")
+    if before is None or before == after or object_at(new, "spec").get("suspend") is True:
+        return
+    if after is None:
+        yield Cause("status.startTime", "Required value: startTime cannot be removed for unsuspended job")
+    else:
+        yield Cause("status.startTime", f"Invalid value: {json.dumps(after)}: field is immutable")
+
+
+def _is_elastic_change(before: Object, after: Object) -> bool:
+    """Return whether a change is that of completions together with parallelism, allowed for an Indexed Job."""
+    return after.get("completionMode") == "Indexed" and after.get("completions") == after.get("parallelism")
+
+
+def _immutable(name: str, spec: Object) -> Cause:
+    return Cause(f"spec.{name}", f"Invalid value: {json.dumps(spec.get(name))}: field is immutable")
+
+
+def _frozen(template: Object, *, frees_amounts: bool) -> Object:
+    """Return a template without what may change while the Job is suspended."""
+    metadata = {name: it for name, it in object_at(template, "metadata").items() if name not in _METADATA_DIRECTIVES}
+    spec = {name: it for name, it in object_at(template, "spec").items() if name not in _SPEC_DIRECTIVES}
+    affinity = {name: it for name, it in object_at(spec, "affinity").items() if name != "nodeAffinity"}
+    spec.pop("affinity", None)
+    for name in ("containers", "initContainers"):
+        if frees_amounts and name in spec:
+            spec[name] = [_without_amounts(object_at(it)) for it in list_at(spec, name)]
+    return {"metadata": metadata, "spec": {**spec, "affinity": affinity}}
+
+
+def _without_amounts(container: Object) -> Object:
+    resources = {name: it for name, it in object_at(container, "resources").items() if name == "claims"}
+    return {**container, "resources": resources}

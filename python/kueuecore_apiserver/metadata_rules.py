@@ -1,0 +1,121 @@
+"""The rules for names, labels and finalizers of any kind."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from kueuecore._json import list_at, object_at, text_at
+from kueuecore._names import label_key_problems, label_problems, subdomain_problems
+from kueuecore_apiserver.refusals import Cause, bad_request, invalid
+from kueuecore_apiserver.requests import Object
+from kueuecore_apiserver.resources import Resource
+
+__all__ = ["check"]
+
+_LABEL_VALUE = re.compile("(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def check(resource: Resource, new: Object, old: Object | None) -> None:
+    """Check the metadata of an object.
+
+    Args:
+        resource: Its kind.
+        new: The object.
+        old: The object before; `None` for a new one.
+
+    Raises:
+        RefusedError: A field is of another type (400), or something in it is not allowed (422).
+    """
+    for field, wanted in _mistyped(new):
+        raise bad_request(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: json: cannot '
+            f"unmarshal the value of {field} into a Go value of type {wanted}"
+        )
+    causes = list(_causes(resource, new, old))
+    if causes:
+        raise invalid(resource.group, resource.kind, text_at(new, "metadata", "name"), causes)
+
+
+def _mistyped(new: Object) -> Iterator[tuple[str, str]]:
+    """Yield fields that no decoder can read, and what they should be."""
+    for name in ("spec", "status"):
+        if not isinstance(new.get(name), dict | None):
+            yield name, "struct"
+    metadata = new["metadata"]
+    for name in ("name", "generateName", "namespace"):
+        if not isinstance(metadata.get(name), str | None):
+            yield f"metadata.{name}", "string"
+    for name in ("labels", "annotations"):
+        texts = metadata.get(name)
+        if not isinstance(texts, dict | None) or not all(isinstance(it, str) for it in (texts or {}).values()):
+            yield f"metadata.{name}", "map[string]string"
+    for name, kind, words in (("finalizers", str, "[]string"), ("ownerReferences", dict, "[]v1.OwnerReference")):
+        items = metadata.get(name)
+        if not isinstance(items, list | None) or not all(isinstance(it, kind) for it in items or ()):
+            yield f"metadata.{name}", words
+
+
+def _causes(resource: Resource, new: Object, old: Object | None) -> Iterator[Cause]:
+    metadata = object_at(new, "metadata")
+    if old is None:
+        yield from _name_causes(resource, metadata)
+    labels = object_at(metadata, "labels")
+    if old is None or labels != object_at(old, "metadata", "labels"):
+        for key, value in labels.items():
+            yield from (Cause("metadata.labels", _bad(key, problem)) for problem in label_key_problems(key))
+            if len(text_at(labels, key)) > 63 or not _LABEL_VALUE.fullmatch(text_at(labels, key)):
+                yield Cause("metadata.labels", _bad(value, _LABEL_RULE))
+    for key in object_at(metadata, "annotations"):
+        yield from (Cause("metadata.annotations", _bad(key, problem)) for problem in label_key_problems(key.lower()))
+    yield from _owner_causes(metadata)
+    if old is not None and "deletionTimestamp" in old["metadata"]:
+        before = list_at(old, "metadata", "finalizers")
+        more = [it for it in list_at(metadata, "finalizers") if it not in before]
+        if more:
+            listed = ", ".join(f'"{it}"' for it in more)
+            yield Cause(
+                "metadata.finalizers",
+                "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
+                f"[]string{{{listed}}}",
+            )
+
+
+def _name_causes(resource: Resource, metadata: Object) -> Iterator[Cause]:
+    name = text_at(metadata, "name")
+    if not name:
+        yield Cause("metadata.name", "Required value: name or generateName is required")
+        return
+    if resource.group == _RBAC:
+        problems = [] if "/" not in name and "%" not in name and name not in (".", "..") else ["may not contain '/'"]
+    elif resource.kind in ("Namespace", "Service"):
+        problems = label_problems(name)
+    else:
+        problems = subdomain_problems(name)
+    yield from (Cause("metadata.name", _bad(name, problem)) for problem in problems)
+
+
+def _owner_causes(metadata: Object) -> Iterator[Cause]:
+    refs = [object_at(it) for it in list_at(metadata, "ownerReferences")]
+    for index, ref in enumerate(refs):
+        for name in ("apiVersion", "kind", "name", "uid"):
+            if not text_at(ref, name):
+                yield Cause(f"metadata.ownerReferences[{index}].{name}", "Required value: must not be empty")
+    if sum(ref.get("controller") is True for ref in refs) > 1:
+        yield Cause(
+            "metadata.ownerReferences",
+            "Invalid value: Only one reference can have Controller set to true.",
+        )
+
+
+def _bad(value: object, problem: str) -> str:
+    return f"Invalid value: {json.dumps(value)}: {problem}"
+
+
+_LABEL_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
