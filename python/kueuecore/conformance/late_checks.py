@@ -7,12 +7,11 @@ from typing import Any, Self
 
 from kueuecore import _core
 from kueuecore.conformance.seen_engine import SeenEngine
-from kueuecore.times import format_time, nanoseconds
+from kueuecore.times import SECOND_NS, format_time, nanoseconds
 
 __all__ = ["LateChecks"]
 
 _Json = dict[str, Any]
-_SECOND_NS = 1_000_000_000
 
 
 class LateChecks:
@@ -67,7 +66,7 @@ class LateChecks:
         if "QuotaReserved" not in true or true.keys() & {"Evicted", "Finished"} or not waiting:
             return None
         longest = max(self._plans.get(check["name"], {}).get("seconds", 0) for check in waiting)
-        return nanoseconds(true["QuotaReserved"]["lastTransitionTime"]) + int(longest * _SECOND_NS)
+        return nanoseconds(true["QuotaReserved"]["lastTransitionTime"]) + int(longest * SECOND_NS)
 
     def _answered(self, workload: _Json, now: int) -> _Json:
         names = [pod_set["name"] for pod_set in workload["spec"]["podSets"]]

@@ -11,12 +11,11 @@ from kueuecore.conformance import shapes
 from kueuecore.conformance.late_checks import LateChecks
 from kueuecore.conformance.seen_engine import SeenEngine
 from kueuecore.decisions import Decision
-from kueuecore.times import nanoseconds
+from kueuecore.times import SECOND_NS, nanoseconds
 
 __all__ = ["scale", "trace"]
 
 _Json = dict[str, Any]
-_MILLISECOND_NS = 1_000_000
 _GOES_ON = ("Cycle", "Instant", "Ask")
 
 
@@ -32,9 +31,9 @@ class _Played:
         checks = LateChecks.of(case, self.seen)
         most_cycles = config.get("maxCycles")
         options = (
-            config["cycleStepMs"] * _MILLISECOND_NS,
+            config["cycleStepMs"] * SECOND_NS // 1000,
             most_cycles,
-            config.get("evictionSeconds", 0) * 1000 * _MILLISECOND_NS,
+            config.get("evictionSeconds", 0) * SECOND_NS,
             (keeps_messages, True, True),
         )
         recorded = config.get("quietCycles"), config.get("timers") != "WhenDue"

@@ -8,12 +8,11 @@ from typing import Any
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.states import Stage
-from kueuecore.times import nanoseconds
+from kueuecore.times import SECOND_NS, nanoseconds
 
 __all__ = ["SeenEngine"]
 
 _Json = dict[str, Any]
-_SECOND_NS = 1_000_000_000
 
 
 class SeenEngine:
@@ -33,7 +32,7 @@ class SeenEngine:
             configuration = configuration.switched(case["changes"])
         self.engine = Engine(configuration, models_readiness=True)
         self.now = nanoseconds(case["config"]["now"])
-        self.engine.apply(list(objects), now=self.now - seconds_before * _SECOND_NS, trusted=True)
+        self.engine.apply(list(objects), now=self.now - seconds_before * SECOND_NS, trusted=True)
 
     def apply(self, objects: Iterable[_Json]) -> None:
         """Apply objects as a controller would."""
