@@ -81,7 +81,7 @@ def _find_victims(case: _Json) -> _Json:
     found = seen.engine.what_if(workload, now=seen.now, trusted=True)
     seen.apply([workload])
     seen.engine.cycle(seen.now)
-    targets = ((it.key, it.reason, it.cluster_queue) for it in found.preemptions)
+    targets = ((each.key, each.reason, each.cluster_queue) for each in found.preemptions)
     return shapes.victims(targets, seen.statuses())
 
 
@@ -112,7 +112,7 @@ def _cycle(case: _Json) -> _Json:
     if update is None:
         return answered
     # Someone else writes labels while the scheduler writes the status: the object ends up with both.
-    written = next(it for it in case["objects"] if it["kind"] == "Workload" and key_of(it) == update["key"])
+    written = next(each for each in case["objects"] if each["kind"] == "Workload" and key_of(each) == update["key"])
     written = {**written, "metadata": written["metadata"] | {"labels": update["labels"]}}
     seen.apply([written | {"status": seen.statuses()[update["key"]]}])
     statuses = seen.statuses()
@@ -153,5 +153,5 @@ def _decided(seen: SeenEngine, error: str | None = None) -> _Json:
         answered["events"] = [event for event in answered["events"] if event["key"] not in keys]
     if refused and error != "NotFound":
         said = {"type": "Warning", "reason": "SecondPassFailed"}
-        answered["events"] += [said | {"key": it.key, "message": it.unwritten} for it in decision.evictions]
+        answered["events"] += [said | {"key": each.key, "message": each.unwritten} for each in decision.evictions]
     return answered

@@ -128,5 +128,5 @@ def find_victims(case: Json) -> Json:
     world = World(preempting(case), configuration=configuration_of(case), now=case["config"]["now"], trusted=True)
     cycle = _Watched(world)
     cycle.run()
-    targets = ((it.info.key, it.reason, it.info.cluster_queue) for it in cycle.targets)
+    targets = ((each.info.key, each.reason, each.info.cluster_queue) for each in cycle.targets)
     return shapes.victims(targets, SeenWorld(world).statuses())

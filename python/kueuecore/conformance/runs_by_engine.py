@@ -96,7 +96,7 @@ def scale(case: _Json) -> _Json:
                 "n": number,
                 "t": played.clock.seconds(time),
                 "admitted": sorted("/".join(key) for key, *_ in decision._core.admissions()),
-                "preempting": sorted(preempting, key=lambda it: it["key"]),
+                "preempting": sorted(preempting, key=lambda each: each["key"]),
                 "newlyInadmissible": n_parked,
             }
         )

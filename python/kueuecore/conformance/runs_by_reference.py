@@ -154,8 +154,8 @@ def _told(clock: shapes.Clock, each: SimulatedCycle) -> Json:
     return shapes.cycle_of_run(
         clock,
         (each.number, each.time),
-        admitted=((it.key, _admission(it), it.time) for it in decision.admissions),
-        placed=((it.key, _admission(it)) for it in decision.placements),
+        admitted=((granted.key, _admission(granted), granted.time) for granted in decision.admissions),
+        placed=((moved.key, _admission(moved)) for moved in decision.placements),
         decision=decision,
         parked=each.parked,
     )

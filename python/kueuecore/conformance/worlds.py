@@ -21,7 +21,7 @@ def key_of(manifest: Mapping[str, Any]) -> str:
 
 def begun(case: _Json) -> list[_Json]:
     """The objects of a case of cycles, as the scheduler knows them when the first one begins."""
-    gone = {(it["kind"], it["key"]) for it in case.get("input", {}).get("deletedFromAPI", ())}
+    gone = {(each["kind"], each["key"]) for each in case.get("input", {}).get("deletedFromAPI", ())}
     # The queues still know what is gone, but nobody can look up its weight.
     return [
         {**each, "spec": _without(each["spec"], "fairSharing")} if (each["kind"], key_of(each)) in gone else each
@@ -55,7 +55,7 @@ def preempting(case: _Json) -> list[_Json]:
     given = case["input"]
     assigned = given["assignment"]["podSets"]
     flavors = {each["metadata"]["name"]: each for each in case["objects"] if each["kind"] == "ResourceFlavor"}
-    asked = {(it["flavor"], resource) for each in assigned for resource, it in each["flavors"].items()}
+    asked = {(choice["flavor"], resource) for each in assigned for resource, choice in each["flavors"].items()}
     named = {name: _object("ResourceFlavor", name, {}) for name, _ in sorted(asked)}
     objects = [_tainted(each) for each in (named | flavors).values()]
     for each in case["objects"]:

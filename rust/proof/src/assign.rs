@@ -174,7 +174,7 @@ fn dump(names: &Names, assignment: &Assignment, pod_sets: &[PodSet], config: &Co
         "noFitReason": assignment.no_fit_reason.as_str(),
         "message": messages::assignment(names, assignment, &pod_sets.to_vec().into()).text(),
         "usage": by_flavor(names, assignment.usage.iter().map(|(fr, amount)| (*fr, *amount))),
-        "lastTriedFlavorIdx": assignment.progress(by_pod_set).iter().map(|it| tried(it)).collect::<Vec<_>>(),
+        "lastTriedFlavorIdx": assignment.progress(by_pod_set).iter().map(|each| tried(each)).collect::<Vec<_>>(),
         "podSets": assignment.pod_sets().iter().map(|ps| pod_set(names, ps, pod_sets, gates)).collect::<Vec<_>>(),
     })
 }
@@ -203,7 +203,7 @@ fn pod_set(names: &Names, assigned: &PodSetAssignment, pod_sets: &[PodSet], gate
         "requests": requests(names, &assigned.requests),
         "attempts": messages::by_flavor_name(names, &assigned.attempts).into_iter().map(|a| attempt(names, a)).collect::<Vec<_>>(),
         "topologyAssignment": assigned.place.as_ref().map(|place| super::topology::encoded("", place, gates)),
-        "delayedTopologyRequest": assigned.delayed.map(|it| it.as_str()),
+        "delayedTopologyRequest": assigned.delayed.map(|each| each.as_str()),
     })
 }
 

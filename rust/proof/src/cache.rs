@@ -60,7 +60,7 @@ fn delete(state: &mut State, op: &str, name: &str, orphans: &mut BTreeSet<Key>) 
         "deleteClusterQueue" => {
             if let Some(queue) = state.find_queue(name) {
                 orphans.extend(
-                    state.queues[queue].reserving().into_iter().map(|it| state.workloads.get(it).key().clone()),
+                    state.queues[queue].reserving().into_iter().map(|each| state.workloads.get(each).key().clone()),
                 );
             }
             state.delete_cluster_queue(name);

@@ -153,15 +153,16 @@ pub(super) fn total_requests(case: &Case<'_>) -> Answer {
 /// The placement of the pods of a pod set, and the requests of each.
 fn topology_request(workload: &Workload, name: &str, changes: Changes) -> Option<Value> {
     let mut assignments = workload.status.admission.as_ref()?.pod_set_assignments.iter();
-    let place = assignments.find(|it| it.name == name)?.topology_assignment.as_ref()?;
-    let pod_set = workload.pod_sets.iter().find(|it| it.name == name)?;
+    let place = assignments.find(|each| each.name == name)?.topology_assignment.as_ref()?;
+    let pod_set = workload.pod_sets.iter().find(|each| each.name == name)?;
     let requests: Map<String, Value> = kueuecore::state::sites::requests_of(pod_set, changes)
         .iter()
         .map(|(name, value)| (name.clone(), super::values::amount(name, Amount::new(*value))))
         .collect();
     let domains = place.domains.iter();
-    let domains = domains
-        .map(|it| json!({"values": super::topology::values_of(it), "count": it.count, "singlePodRequests": requests}));
+    let domains = domains.map(
+        |each| json!({"values": super::topology::values_of(each), "count": each.count, "singlePodRequests": requests}),
+    );
     Some(json!({"levels": place.levels, "domainRequests": domains.collect::<Vec<_>>()}))
 }
 

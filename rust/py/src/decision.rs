@@ -109,7 +109,7 @@ impl Decision {
     /// Key, reason, message, whether it was Evicted before, and the message if that cannot be written.
     fn evictions(&self) -> Vec<(Key, &'static str, String, bool, String)> {
         let row =
-            |it: &core::Evicted| (key(&it.key), it.reason, it.message.to_string(), it.again, it.unwritten.to_string());
+            |of: &core::Evicted| (key(&of.key), of.reason, of.message.to_string(), of.again, of.unwritten.to_string());
         self.inner.evictions.iter().map(row).collect()
     }
 
