@@ -192,9 +192,11 @@ def _digest(paths: Iterable[Path]) -> str:
 def code_digest(side: str) -> str:
     """Return a digest of one side's code."""
     package = ROOT / "python/kueuecore"
-    code = set(package.rglob("*.py")) | set(package.glob("_core*.so"))
+    code = set(package.rglob("*.py")) | set(package.glob("_*.so"))
     model = {path for path in code if "reference" in path.name or "reference" in path.parent.name}
-    return _digest(model if side == "reference" else code - model)
+    # Both are given the same worlds, and what they say has the same shape.
+    asking = set((package / "conformance").glob("*.py"))
+    return _digest(model | asking if side == "reference" else code - model)
 
 
 def judged(recording: Path, case: Case, side: str, seconds: int) -> Result:

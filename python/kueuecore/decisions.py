@@ -131,6 +131,7 @@ class Eviction(Keyed):
         reason: Reason of its condition Evicted: `NodeFailures`.
         message: Kueue's message.
         again: Whether it was Evicted before, so that its condition is only rewritten.
+        unwritten: Kueue's message if that cannot be written, in an event SecondPassFailed.
     """
 
     namespace: str
@@ -138,6 +139,7 @@ class Eviction(Keyed):
     reason: str
     message: str
     again: bool
+    unwritten: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +341,8 @@ class Decision:
     @cached_property
     def evictions(self) -> tuple[Eviction, ...]:
         """The workloads that lose their quota because no host can replace one that failed."""
-        return tuple(Eviction(*key, reason, message, again) for key, reason, message, again in self._core.evictions())
+        rows = self._core.evictions()
+        return tuple(Eviction(*key, reason, message, again, text) for key, reason, message, again, text in rows)
 
     @cached_property
     def preemptions(self) -> tuple[Preemption, ...]:

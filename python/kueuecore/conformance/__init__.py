@@ -31,6 +31,6 @@ def answer(case: Mapping[str, Any], by: str = "engine") -> dict[str, Any]:
         return by_reference(case)
     if by != "engine":
         raise NotImplementedError(f"answers by {by}")
-    from kueuecore.conformance.engine import answer as by_engine
+    from kueuecore.conformance.by_engine import answer as by_engine
 
     return by_engine(case)

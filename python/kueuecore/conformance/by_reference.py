@@ -6,10 +6,21 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kueuecore.conformance import shapes
 from kueuecore.conformance.decisions_by_reference import assign, find_victims
-from kueuecore.conformance.reading import Amounts, by_flavor, from_flavors, settings_of, texts, workload_of, world_of
+from kueuecore.conformance.reading import (
+    Amounts,
+    by_flavor,
+    configuration_of,
+    from_flavors,
+    settings_of,
+    texts,
+    workload_of,
+    world_of,
+)
 from kueuecore.conformance.runs_by_reference import cycle, cycles, trace
 from kueuecore.conformance.topology_by_reference import topology, use_told
+from kueuecore.conformance.worlds import with_checks
 from kueuecore.reference import conditions, pods, quantity, reconcile, share, times, totals
 from kueuecore.reference.amount import UNLIMITED
 from kueuecore.reference.cache import Cache
@@ -152,31 +163,10 @@ def _sync_admitted(case: Json) -> Json:
 
 
 def _readiness(case: Json) -> Json:
-    given, world = case["input"], world_of(case)
-    name, terminates = given["clusterQueue"], given.get("terminate", False)
-    if "admissionChecks" in given:
-        world.cache.checks = {n: _check(**check) for n, check in given["admissionChecks"].items()}
-    if terminates:
-        world.cache.terminating.add(name)
-    reason, message = world.cache.readiness(name)
-    return {
-        "status": str(reason == "Ready"),
-        "reason": reason,
-        "message": message,
-        "active": reason == "Ready",
-        "terminating": terminates,
-        "clusterQueueStatus": _status(world.cache, name),
-    }
-
-
-def _check(active: bool = False, controller: str = "", **_: Any) -> Json:
-    condition = {"type": "Active", "status": str(active)}
-    return {"spec": {"controllerName": controller}, "status": {"conditions": [condition]}}
-
-
-def _status(cache: Cache, name: str) -> str:
-    words = {"Ready": "active", "Terminating": "terminating", "NotFound": ""}
-    return words.get(cache.readiness(name)[0], "pending")
+    world = World(with_checks(case), configuration=configuration_of(case), now=case["config"]["now"], trusted=True)
+    return shapes.readiness(
+        *world.cache.readiness(case["input"]["clusterQueue"]), terminates=case["input"].get("terminate", False)
+    )
 
 
 def _usage(case: Json) -> Json:
@@ -348,7 +338,7 @@ def _cache_state(cache: Cache) -> Json:
     for name, node in cache.forest.cluster_queues.items():
         held = cache.workloads[name].values()
         queues[name] = {
-            "status": _status(cache, name),
+            "status": shapes.queue_status(cache.readiness(name)[0]),
             "cohort": node.parent.name if node.parent else "",
             "workloads": sorted(info.key for info in held),
             "usage": by_flavor(usage.of(node)),

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import copy
 
-from kueuecore.conformance.reading import by_flavor, from_flavors, texts, workload_of, world_of
+from kueuecore.conformance import shapes
+from kueuecore.conformance.reading import by_flavor, configuration_of, from_flavors, texts, workload_of, world_of
+from kueuecore.conformance.runs_by_reference import SeenWorld
 from kueuecore.conformance.topology_by_reference import charge, uses_told
-from kueuecore.reference import preempt, quantity
-from kueuecore.reference.assign import Assigner, requests_of
-from kueuecore.reference.assignment import Assignment, FlavorChoice, Mode, PodSetAssignment, Way
+from kueuecore.conformance.worlds import preempting
+from kueuecore.reference import quantity
+from kueuecore.reference.assign import Assigner
+from kueuecore.reference.assignment import PodSetAssignment, Way
 from kueuecore.reference.cycle import Cycle
-from kueuecore.reference.nominate import Entry, find_targets
+from kueuecore.reference.nominate import Entry
 from kueuecore.reference.objects import FlavorResource, complete
+from kueuecore.reference.preempt import Target
 from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.topology.encoding import encoded
 from kueuecore.reference.topology.phase import net_use
-from kueuecore.reference.totals import Info, PodSetTotals, Progress
+from kueuecore.reference.totals import Info, PodSetTotals
+from kueuecore.reference.world import World
 
 __all__ = ["assign", "find_victims"]
 
@@ -106,25 +111,22 @@ def _assigned(pod_set: PodSetAssignment, settings: Settings) -> Json:
     }
 
 
+class _Watched(Cycle):
+    """A cycle that tells whom it asks to make room, those too who were evicted before."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.targets: list[Target] = []
+
+    def issue(self, entry: Entry, targets: list[Target]) -> None:
+        self.targets += targets
+        super().issue(entry, targets)
+
+
 def find_victims(case: Json) -> Json:
     """Who makes room for one workload."""
-    world, given = world_of(case), case["input"]
-    info = Info(workload_of(given["workload"]), world.settings, given["clusterQueue"])
-    info.cluster_queue = given["clusterQueue"]
-    modes = {mode.text: mode for mode in Mode}
-    assignment = Assignment(Progress())
-    for pod_set in given["assignment"]["podSets"]:
-        flavors = {n: FlavorChoice(c["flavor"], modes[c["mode"]], 0) for n, c in pod_set["flavors"].items()}
-        assignment.pod_sets.append(PodSetAssignment(pod_set["name"], pod_set["count"], {}, flavors, ["given"], {}))
-    scheduling = Cycle(world)
-    need = preempt.Need(info, assignment.need_preemption, requests_of(assignment, info, None, world.settings))
-    targets = find_targets(scheduling.snapshot, need)
-    scheduling.issue(Entry(info), targets)
-    return {
-        "targets": [{"key": t.info.key, "reason": t.reason, "clusterQueue": t.info.cluster_queue} for t in targets],
-        "preempted": len(targets),
-        "workloads": [
-            {"key": name, "status": world.kind("Workload")[name]["status"]}
-            for name in sorted(t.info.key for t in targets)
-        ],
-    }
+    world = World(preempting(case), configuration=configuration_of(case), now=case["config"]["now"], trusted=True)
+    cycle = _Watched(world)
+    cycle.run()
+    targets = ((each.info.key, each.reason, each.info.cluster_queue) for each in cycle.targets)
+    return shapes.victims(targets, SeenWorld(world).statuses())

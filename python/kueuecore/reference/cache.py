@@ -207,6 +207,8 @@ class Cache:
         spec = ClusterQueue(manifest)
         is_new = spec.name not in self.workloads
         self.workloads.setdefault(spec.name, {})
+        if manifest["metadata"].get("deletionTimestamp"):
+            self.terminating.add(spec.name)
         if self.forest.set_cluster_queue(spec) and is_new:
             for workload in workloads:
                 if conditions.admission(workload).get("clusterQueue") == spec.name:

@@ -22,7 +22,7 @@ use kueuecore::status::messages as words;
 use serde_json::{Map, Value, json};
 
 use super::values::{
-    by_flavor, entries, flavor_amounts, flavors_of, integer, is_true, items, quantity, requests, text,
+    by_flavor, entries, flavor_amounts, flavors_of, integer, is_true, items, quantity, requests, text, texts,
 };
 use super::{Answer, Case};
 
@@ -33,8 +33,8 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
     if is_true(input, "enableFairSharing") {
         config.fair_sharing.get_or_insert_default();
     }
-    let mut state = case.state_with(config, case.objects.clone());
-    for name in super::values::texts(&input["deletedFlavors"]) {
+    let mut state = case.state_with(config);
+    for name in texts(&input["deletedFlavors"]) {
         let flavor = state.flavor(name);
         state.objects.flavors[flavor] = None;
     }
@@ -82,7 +82,7 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
     state.place(queue, workload, &mut assignment);
     let mut answer = dump(&state.names, &assignment, &state.workloads.get(workload).spec.adjusted, &state.config);
     answer["tasUsage"] = tas_usage(&state, (queue, workload), &assignment);
-    Ok(Some(answer))
+    Ok(answer)
 }
 
 /// What the assignment takes from nodes.
@@ -174,7 +174,7 @@ fn dump(names: &Names, assignment: &Assignment, pod_sets: &[PodSet], config: &Co
         "noFitReason": assignment.no_fit_reason.as_str(),
         "message": messages::assignment(names, assignment, &pod_sets.to_vec().into()).text(),
         "usage": by_flavor(names, assignment.usage.iter().map(|(fr, amount)| (*fr, *amount))),
-        "lastTriedFlavorIdx": assignment.progress(by_pod_set).iter().map(|it| tried(it)).collect::<Vec<_>>(),
+        "lastTriedFlavorIdx": assignment.progress(by_pod_set).iter().map(|each| tried(each)).collect::<Vec<_>>(),
         "podSets": assignment.pod_sets().iter().map(|ps| pod_set(names, ps, pod_sets, gates)).collect::<Vec<_>>(),
     })
 }
@@ -203,7 +203,7 @@ fn pod_set(names: &Names, assigned: &PodSetAssignment, pod_sets: &[PodSet], gate
         "requests": requests(names, &assigned.requests),
         "attempts": messages::by_flavor_name(names, &assigned.attempts).into_iter().map(|a| attempt(names, a)).collect::<Vec<_>>(),
         "topologyAssignment": assigned.place.as_ref().map(|place| super::topology::encoded("", place, gates)),
-        "delayedTopologyRequest": assigned.delayed.map(|it| it.as_str()),
+        "delayedTopologyRequest": assigned.delayed.map(|each| each.as_str()),
     })
 }
 
@@ -226,5 +226,5 @@ pub(super) fn scheduling_hash(case: &Case<'_>) -> Answer {
         let id: WorkloadId = state.store_workload(super::workload(workload)?);
         shapes.push(state.workloads.row(id).shape);
     }
-    Ok(Some(json!({"same": shapes.windows(2).all(|pair| pair[0] == pair[1])})))
+    Ok(json!({"same": shapes.windows(2).all(|pair| pair[0] == pair[1])}))
 }

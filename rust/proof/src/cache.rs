@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use kueuecore::base::amount::Amount;
 use kueuecore::base::key::Key;
 use kueuecore::objects::Object;
-use kueuecore::quota::forest::NodeId;
-use kueuecore::quota::tree::{Column, Row, Tree};
+use kueuecore::quota::tree::Tree;
 use kueuecore::state::State;
 use kueuecore::state::records::{Owner, QueueRecord};
 use kueuecore_wire::decode::decode_value;
 use serde_json::{Map, Value, json};
 
+use super::quota::{Node, reserving};
 use super::values::{by_flavor, items, text};
 use super::{Answer, Case};
 
@@ -28,7 +27,7 @@ pub(super) fn cache_ops(case: &Case<'_>) -> Answer {
         }
         states.push(entry);
     }
-    Ok(Some(json!({"states": states})))
+    Ok(json!({"states": states}))
 }
 
 /// Runs an operation and returns the error that Kueue's cache would report. `orphans` are workloads whose ClusterQueue
@@ -61,7 +60,7 @@ fn delete(state: &mut State, op: &str, name: &str, orphans: &mut BTreeSet<Key>) 
         "deleteClusterQueue" => {
             if let Some(queue) = state.find_queue(name) {
                 orphans.extend(
-                    state.queues[queue].reserving().into_iter().map(|it| state.workloads.get(it).key().clone()),
+                    state.queues[queue].reserving().into_iter().map(|each| state.workloads.get(each).key().clone()),
                 );
             }
             state.delete_cluster_queue(name);
@@ -92,59 +91,43 @@ fn delete(state: &mut State, op: &str, name: &str, orphans: &mut BTreeSet<Key>) 
 
 fn dump(state: &State) -> Value {
     let (mut queues, mut cohorts) = (Map::new(), Map::new());
-    for (node, owner) in state.ledger.owned_nodes() {
+    for (id, owner) in state.ledger.owned_nodes() {
+        let node = Node::of(state, id);
         match owner {
-            Owner::Queue(id) => {
-                queues.insert(state.names.queues[id].to_string(), queue(state, &state.queues[id], node));
-            }
-            Owner::Cohort(id) => {
-                cohorts.insert(state.names.cohorts[id].clone(), cohort(state, node));
-            }
+            Owner::Queue(of) => _ = queues.insert(state.names.queues[of].to_string(), queue(&node, &state.queues[of])),
+            Owner::Cohort(of) => _ = cohorts.insert(state.names.cohorts[of].clone(), cohort(&node)),
         }
     }
     json!({"clusterQueues": queues, "cohorts": cohorts})
 }
 
-fn queue(state: &State, record: &QueueRecord, node: NodeId) -> Value {
-    let keys = record.reserving().into_iter().map(|workload| state.workloads.get(workload).key());
-    let mut keys: Vec<String> = keys.map(ToString::to_string).collect();
-    keys.sort();
+fn queue(node: &Node<'_>, record: &QueueRecord) -> Value {
+    let (state, id) = (node.state, node.id);
     json!({
         "status": record.status_name(),
-        "cohort": state.ledger.forest.parent(node).map(|parent| name_of(state, parent)),
-        "workloads": keys,
-        "usage": column(state, node, Tree::usage),
-        "subtreeQuota": column(state, node, Tree::subtree_quota),
+        "cohort": node.parent_name(),
+        "workloads": reserving(state, record),
+        "usage": node.column(Tree::usage),
+        "subtreeQuota": node.column(Tree::subtree_quota),
         "admittedUsage": by_flavor(&state.names, record.admitted_usage.iter().map(|(fr, amount)| (*fr, *amount))),
         "admittedWorkloads": record.n_admitted,
-        "allocatableResourceGeneration": state.ledger.forest.generation(node),
-        "fairWeight": state.ledger.forest.weight(node),
+        "allocatableResourceGeneration": state.ledger.forest.generation(id),
+        "fairWeight": state.ledger.forest.weight(id),
     })
 }
 
-fn cohort(state: &State, node: NodeId) -> Value {
-    let mut queues: Vec<&str> = state.ledger.forest.child_queues(node).map(|queue| name_of(state, queue)).collect();
-    queues.sort_unstable();
+fn cohort(node: &Node<'_>) -> Value {
+    let (state, id) = (node.state, node.id);
+    let name = |child| match state.ledger.owner(child)? {
+        Owner::Queue(queue) => Some(state.names.queues[queue].as_str()),
+        Owner::Cohort(_) => None,
+    };
+    let queues: BTreeSet<&str> = state.ledger.forest.child_queues(id).filter_map(name).collect();
     json!({
-        "parent": state.ledger.forest.parent(node).map(|parent| name_of(state, parent)),
-        "subtreeQuota": column(state, node, Tree::subtree_quota),
-        "usage": column(state, node, Tree::usage),
-        "hasCycle": state.ledger.forest.has_cycle(node),
+        "parent": node.parent_name(),
+        "subtreeQuota": node.column(Tree::subtree_quota),
+        "usage": node.column(Tree::usage),
+        "hasCycle": state.ledger.forest.has_cycle(id),
         "clusterQueues": queues,
     })
-}
-
-fn name_of(state: &State, node: NodeId) -> &str {
-    match state.ledger.owner(node) {
-        Some(Owner::Queue(id)) => &state.names.queues[id],
-        Some(Owner::Cohort(id)) => &state.names.cohorts[id],
-        None => "",
-    }
-}
-
-fn column(state: &State, node: NodeId, read: fn(&Tree, Row, Column) -> Amount) -> Value {
-    let (tree, row) = state.ledger.forest.locate(node);
-    let tree = state.ledger.forest.tree(tree);
-    let columns = tree.columns().iter().enumerate().map(|(column, fr)| (*fr, read(tree, row, column)));
-    by_flavor(&state.names, columns.filter(|(_, amount)| *amount != Amount::ZERO))
 }

@@ -1,18 +1,15 @@
 //! Answers one recorded case with the engine; both are JSON.
 //!
 //! The extension module `kueuecore._proof`, for comparison with Kueue: it reads the case, calls the functions that a
-//! cycle calls, and writes the results. It implements no rule, and the product does not depend on it.
+//! cycle calls, and writes the results. It answers only what no world shows through the library itself: the parts of an
+//! assignment, the numbers of a cohort tree, what pods request. It implements no rule, and the product does not depend
+//! on it.
 #![forbid(unsafe_code)]
 
 mod assign;
 mod cache;
-mod cycles;
-mod late_checks;
-mod live;
 mod pods;
-mod preempt;
 mod quota;
-mod runs;
 mod statuses;
 mod topology;
 mod values;
@@ -37,12 +34,7 @@ struct Case<'a> {
     input: &'a Value,
 }
 
-/// An answer, or `None` if the case needs something that is not implemented.
-type Answer = Result<Option<Value>, String>;
-
-/// A cycle allocates and frees many small pieces, which mimalloc does fast.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+type Answer = Result<Value, String>;
 
 /// Recorded cases, answered by the engine.
 #[pymodule(gil_used = false)]
@@ -51,47 +43,26 @@ mod _proof {
     use super::answer;
 }
 
-/// Answers a case, given without its `expect`; `None`: it needs something that is not implemented. Ctrl-C ends a run.
+/// Answers a case, given without its `expect`; `None`: there is no answer to cases of its kind.
 #[pyfunction]
-fn answer(py: Python<'_>, case: &[u8]) -> PyResult<Option<Vec<u8>>> {
-    let mut raised = None;
-    let answer = py.detach(|| {
-        answered(case, &mut || {
-            raised = Python::attach(|py| py.check_signals()).err();
-            raised.is_some()
-        })
-    });
-    match raised {
-        Some(error) => Err(error),
-        None => answer.map_err(PyValueError::new_err),
-    }
+fn answer(case: &[u8]) -> PyResult<Option<Vec<u8>>> {
+    answered(case).map_err(PyValueError::new_err)
 }
 
-fn answered(case: &[u8], interrupted: &mut dyn FnMut() -> bool) -> Result<Option<Vec<u8>>, String> {
+fn answered(case: &[u8]) -> Result<Option<Vec<u8>>, String> {
     let value: Value = serde_json::from_slice(case).map_err(|e| e.to_string())?;
-    let answer = match values::text(&value, "kind")? {
-        "cycle" => cycles::cycle(&value),
-        "cycles" => cycles::cycles(&value),
-        "trace" => runs::trace(&value, interrupted),
-        "scale" => runs::scale(&value, interrupted),
-        kind => match answerer(kind) {
-            Some(answerer) => answerer(&Case::read(&value)?),
-            None => Ok(None),
-        },
-    }?;
-    answer.map(|answer| serde_json::to_vec(&answer).map_err(|e| e.to_string())).transpose()
+    let Some(answerer) = answerer(values::text(&value, "kind")?) else { return Ok(None) };
+    let answer = answerer(&Case::read(&value)?)?;
+    serde_json::to_vec(&answer).map(Some).map_err(|e| e.to_string())
 }
 
 fn answerer(kind: &str) -> Option<fn(&Case<'_>) -> Answer> {
     Some(match kind {
         "assign" => assign::assign,
         "scheduling_hash" => assign::scheduling_hash,
-        "preempt" => preempt::preempt,
         "quota" => quota::quota,
         "cache_ops" => cache::cache_ops,
-        "readiness" => statuses::readiness,
         "topology" => topology::topology,
-        "usage" => statuses::usage,
         "admission_checks" => statuses::admission_checks,
         "queue_order_timestamp" => statuses::queue_order_timestamp,
         "sync_admitted" => statuses::sync_admitted,
@@ -109,7 +80,7 @@ fn answerer(kind: &str) -> Option<fn(&Case<'_>) -> Answer> {
 }
 
 /// The settings of a case, in the release of Kueue that it was recorded from, with single `changes` switched.
-pub(crate) fn configuration_of(case: &Value) -> Result<Configuration, String> {
+fn configuration_of(case: &Value) -> Result<Configuration, String> {
     let release = match case["kueue"].as_str() {
         Some(name) => Release::from_name(name).ok_or_else(|| format!("no release of Kueue: {name}"))?,
         None => Release::default(),
@@ -139,12 +110,12 @@ impl<'a> Case<'a> {
 
     /// The state with all objects applied.
     fn state(&self) -> State {
-        self.state_with(self.config.clone(), self.objects.clone())
+        self.state_with(self.config.clone())
     }
 
-    fn state_with(&self, config: Config, objects: Vec<Object>) -> State {
+    fn state_with(&self, config: Config) -> State {
         let mut engine = Engine::new(config);
-        engine.apply(objects, self.now);
+        engine.apply(self.objects.clone(), self.now);
         engine.state
     }
 
@@ -154,12 +125,8 @@ impl<'a> Case<'a> {
     }
 }
 
-fn read(value: &Value) -> Result<Object, String> {
-    decode_value(value).map_err(|e| e.to_string())
-}
-
 fn workload(value: &Value) -> Result<Workload, String> {
-    match read(value)? {
+    match decode_value(value).map_err(|e| e.to_string())? {
         Object::Workload(workload) => Ok(*workload),
         _ => Err("not a Workload".to_owned()),
     }

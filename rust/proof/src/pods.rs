@@ -24,7 +24,7 @@ pub(super) fn adjust_resources(case: &Case<'_>) -> Answer {
             show_pod(shown, &pod_set.template.spec);
         }
     }
-    Ok(Some(json!({"workload": answer})))
+    Ok(json!({"workload": answer}))
 }
 
 /// Writes what adjusting may have changed over the pod spec as given.
@@ -56,7 +56,7 @@ pub(super) fn limit_range_summary(case: &Case<'_>) -> Answer {
     });
     let summary = pods::summarize(&ranges.collect::<Vec<&LimitRange>>());
     let shown: Map<String, Value> = summary.by_type.iter().map(|(kind, item)| (kind.clone(), limits(item))).collect();
-    Ok(Some(json!({"summary": shown})))
+    Ok(json!({"summary": shown}))
 }
 
 fn limits(item: &LimitRangeItem) -> Value {
@@ -74,7 +74,7 @@ pub(super) fn limit_range_validation(case: &Case<'_>) -> Answer {
     let limits = summary(&case.input["summary"])?;
     let pod = pod_spec(&case.input["podSpec"])?;
     let errors = pods::pod_limit_range_errors(&pod, text(case.input, "path")?, &limits, case.config.changes);
-    Ok(Some(show_errors(&errors)))
+    Ok(show_errors(&errors))
 }
 
 /// Reads a summary as if it were the namespace's only LimitRange.
@@ -108,12 +108,12 @@ fn pod_spec(value: &Value) -> Result<PodSpec, String> {
 pub(super) fn validate_limit_range(case: &Case<'_>) -> Answer {
     let workload = case.workload("workload")?;
     let limits = case.state().objects.limit_summary(workload.meta.key.namespace());
-    Ok(Some(show_errors(&pods::limit_range_errors(&workload.pod_sets, &limits, case.config.changes))))
+    Ok(show_errors(&pods::limit_range_errors(&workload.pod_sets, &limits, case.config.changes)))
 }
 
 /// Kind `validate_resources`.
 pub(super) fn validate_resources(case: &Case<'_>) -> Answer {
-    Ok(Some(show_errors(&pods::resource_errors(&case.workload("workload")?.pod_sets))))
+    Ok(show_errors(&pods::resource_errors(&case.workload("workload")?.pod_sets)))
 }
 
 fn show_errors(errors: &[FieldError]) -> Value {
@@ -144,24 +144,25 @@ pub(super) fn total_requests(case: &Case<'_>) -> Answer {
         }
         shown
     });
-    Ok(Some(json!({
+    Ok(json!({
         "clusterQueue": current.status.admission.as_ref().map(|admission| admission.cluster_queue.as_str()),
         "totalRequests": shown.collect::<Vec<_>>(),
-    })))
+    }))
 }
 
 /// The placement of the pods of a pod set, and the requests of each.
 fn topology_request(workload: &Workload, name: &str, changes: Changes) -> Option<Value> {
     let mut assignments = workload.status.admission.as_ref()?.pod_set_assignments.iter();
-    let place = assignments.find(|it| it.name == name)?.topology_assignment.as_ref()?;
-    let pod_set = workload.pod_sets.iter().find(|it| it.name == name)?;
+    let place = assignments.find(|each| each.name == name)?.topology_assignment.as_ref()?;
+    let pod_set = workload.pod_sets.iter().find(|each| each.name == name)?;
     let requests: Map<String, Value> = kueuecore::state::sites::requests_of(pod_set, changes)
         .iter()
         .map(|(name, value)| (name.clone(), super::values::amount(name, Amount::new(*value))))
         .collect();
     let domains = place.domains.iter();
-    let domains = domains
-        .map(|it| json!({"values": super::topology::values_of(it), "count": it.count, "singlePodRequests": requests}));
+    let domains = domains.map(
+        |each| json!({"values": super::topology::values_of(each), "count": each.count, "singlePodRequests": requests}),
+    );
     Some(json!({"levels": place.levels, "domainRequests": domains.collect::<Vec<_>>()}))
 }
 
@@ -190,19 +191,19 @@ fn show_totals(totals: &PodSetTotals) -> Value {
 /// Kind `resource_value`.
 pub(super) fn resource_value(case: &Case<'_>) -> Answer {
     let value = resource_names::resource_value(text(case.input, "resource")?, &quantity(&case.input["quantity"])?);
-    Ok(Some(json!({"value": value})))
+    Ok(json!({"value": value}))
 }
 
 /// Kind `resource_quantity`.
 pub(super) fn resource_quantity(case: &Case<'_>) -> Answer {
     let (resource, value) = (text(case.input, "resource")?, integer(case.input, "value")?);
     let quantity = resource_names::quantity_from_value(resource, value, is_true(case.input, "binaryFormatted"));
-    Ok(Some(json!({"quantity": quantity.to_string()})))
+    Ok(json!({"quantity": quantity.to_string()}))
 }
 
 /// Kind `amount_from_quantity`.
 pub(super) fn amount_from_quantity(case: &Case<'_>) -> Answer {
     let given = quantity(&case.input["quantity"])?;
     let amount = resource_names::amount_from_quantity(text(case.input, "resource")?, &given);
-    Ok(Some(json!({"amount": if amount.is_unlimited() { json!("unlimited") } else { json!(amount.get()) }})))
+    Ok(json!({"amount": if amount.is_unlimited() { json!("unlimited") } else { json!(amount.get()) }}))
 }

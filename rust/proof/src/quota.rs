@@ -1,12 +1,14 @@
 //! The numbers of the cohort trees.
 
+use std::collections::BTreeSet;
+
 use kueuecore::base::amount::Amount;
 use kueuecore::base::ids::FlavorResourceId;
 use kueuecore::quota::forest::NodeId;
 use kueuecore::quota::share::Share;
 use kueuecore::quota::tree::{Column, Quota, Row, Tree};
 use kueuecore::state::State;
-use kueuecore::state::records::Owner;
+use kueuecore::state::records::{Owner, QueueRecord};
 use serde_json::{Map, Value, json};
 
 use super::values::{amount, by_flavor, entries, flavor_amounts, texts};
@@ -46,7 +48,7 @@ pub(super) fn quota(case: &Case<'_>) -> Answer {
         answer["isBorrowing"] = json!(share.is_borrowing());
         answer["isBorrowingOnRequested"] = json!(share.borrows_any_of(&requested));
     }
-    Ok(Some(answer))
+    Ok(answer)
 }
 
 fn dump(state: &State, extra: &[(FlavorResourceId, Amount)]) -> Value {
@@ -63,11 +65,7 @@ fn dump(state: &State, extra: &[(FlavorResourceId, Amount)]) -> Value {
                 }
                 let mut entry = node.dump(extra);
                 entry["cohort"] = json!(node.parent_name());
-                let keys =
-                    state.queues[queue].reserving().into_iter().map(|workload| state.workloads.get(workload).key());
-                let mut keys: Vec<String> = keys.map(ToString::to_string).collect();
-                keys.sort();
-                entry["workloads"] = json!(keys);
+                entry["workloads"] = json!(reserving(state, &state.queues[queue]));
                 queues.insert(name.to_string(), entry);
             }
             Owner::Cohort(cohort) => {
@@ -86,21 +84,26 @@ fn dump(state: &State, extra: &[(FlavorResourceId, Amount)]) -> Value {
     json!({"clusterQueues": queues, "cohorts": cohorts, "lendable": lendable, "inactiveClusterQueues": inactive})
 }
 
+/// The keys of the workloads that hold quota of a ClusterQueue.
+pub(super) fn reserving(state: &State, queue: &QueueRecord) -> BTreeSet<String> {
+    queue.reserving().into_iter().map(|workload| state.workloads.get(workload).key().to_string()).collect()
+}
+
 /// A node and its place in its tree.
-struct Node<'a> {
-    state: &'a State,
-    id: NodeId,
+pub(super) struct Node<'a> {
+    pub(super) state: &'a State,
+    pub(super) id: NodeId,
     tree: &'a Tree,
     row: Row,
 }
 
 impl<'a> Node<'a> {
-    fn of(state: &'a State, id: NodeId) -> Self {
+    pub(super) fn of(state: &'a State, id: NodeId) -> Self {
         let (tree, row) = state.ledger.forest.locate(id);
         Self { state, id, tree: state.ledger.forest.tree(tree), row }
     }
 
-    fn parent_name(&self) -> Option<&'a str> {
+    pub(super) fn parent_name(&self) -> Option<&'a str> {
         match self.state.ledger.owner(self.state.ledger.forest.parent(self.id)?)? {
             Owner::Cohort(cohort) => Some(&self.state.names.cohorts[cohort]),
             Owner::Queue(_) => None,
@@ -115,17 +118,16 @@ impl<'a> Node<'a> {
     }
 
     fn dump(&self, extra: &[(FlavorResourceId, Amount)]) -> Value {
-        let column = |read: fn(&Tree, Row, Column) -> Amount| self.column(read);
         let share = self.share(extra);
         json!({
             "nominal": self.quota(|q| Some(q.nominal)),
             "borrowingLimit": self.quota(|q| q.borrowing_limit),
             "lendingLimit": self.quota(|q| q.lending_limit),
-            "subtreeQuota": column(Tree::subtree_quota),
-            "usage": column(Tree::usage),
-            "localQuota": column(Tree::local_quota),
-            "available": column(Tree::available_unclamped),
-            "potentialAvailable": column(Tree::potential_available),
+            "subtreeQuota": self.column(Tree::subtree_quota),
+            "usage": self.column(Tree::usage),
+            "localQuota": self.column(Tree::local_quota),
+            "available": self.column(Tree::available_unclamped),
+            "potentialAvailable": self.column(Tree::potential_available),
             "dominantResourceShare": {
                 "weightedShare": float(share.weighted()),
                 "roundedWeightedShare": share.rounded(),
@@ -142,7 +144,7 @@ impl<'a> Node<'a> {
         by_flavor(&self.state.names, quotas.iter().filter_map(|(fr, quota)| Some((*fr, read(quota)?))))
     }
 
-    fn column(&self, read: fn(&Tree, Row, Column) -> Amount) -> Value {
+    pub(super) fn column(&self, read: fn(&Tree, Row, Column) -> Amount) -> Value {
         let columns = self.tree.columns().iter().enumerate();
         by_flavor(&self.state.names, columns.map(|(column, fr)| (*fr, read(self.tree, self.row, column))))
     }
@@ -160,6 +162,6 @@ impl<'a> Node<'a> {
     }
 }
 
-pub(super) fn float(value: f64) -> String {
+fn float(value: f64) -> String {
     if value.is_infinite() { "+Inf".to_owned() } else { value.to_string() }
 }

@@ -35,14 +35,14 @@ pub(super) fn topology(case: &Case<'_>) -> Answer {
     let given = (!input["workload"].is_null()).then(|| case.workload("workload")).transpose()?;
     let Some(ground) = state.nodes.sites.ground(flavor) else { return Err("the flavor has no nodes".to_owned()) };
     let requests: Vec<Amounts> =
-        items(&input["podSets"]).iter().map(|it| amounts(&it["singlePodRequests"])).collect::<Result<_, _>>()?;
+        items(&input["podSets"]).iter().map(|each| amounts(&each["singlePodRequests"])).collect::<Result<_, _>>()?;
     let of = |workload: Option<&Workload>, name: &str| -> Option<Arc<TopologyAssignment>> {
         let admission = workload?.status.admission.as_ref()?;
-        let assigned = admission.pod_set_assignments.iter().find(|it| it.name == name)?;
+        let assigned = admission.pod_set_assignments.iter().find(|each| each.name == name)?;
         assigned.topology_assignment.as_deref().cloned().map(Arc::new)
     };
     let places: Vec<_> =
-        asked.pod_sets.iter().map(|it| (of(given.as_ref(), &it.name), of(Some(&asked), &it.name))).collect();
+        asked.pod_sets.iter().map(|each| (of(given.as_ref(), &each.name), of(Some(&asked), &each.name))).collect();
     let mut asks = Vec::new();
     for (index, pod_set) in asked.pod_sets.iter().enumerate() {
         asks.push(Ask {
@@ -56,7 +56,7 @@ pub(super) fn topology(case: &Case<'_>) -> Answer {
             previous: places[index].1.as_deref(),
         });
     }
-    let unhealthy = given.as_ref().and_then(|it| it.status.rare.unhealthy_nodes.first());
+    let unhealthy = given.as_ref().and_then(|each| each.status.rare.unhealthy_nodes.first());
     let terms = Terms {
         gates,
         simulates_empty: false,
@@ -65,10 +65,10 @@ pub(super) fn topology(case: &Case<'_>) -> Answer {
             && given.as_ref().is_some_and(owned_by_single_pod),
         given_back: &AmountsById::default(),
     };
-    let uid = given.as_ref().map_or("", |it| it.meta.key.uid());
+    let uid = given.as_ref().map_or("", |each| each.meta.key.uid());
     let found = ground.place(&asks, terms, &mut Assumed::default(), (uid, &mut Seen::default()));
     let found = found.into_iter().map(|(index, place)| (asked.pod_sets[index].name.clone(), place));
-    Ok(Some(Value::Object(answer(found, &gates))))
+    Ok(Value::Object(answer(found, &gates)))
 }
 
 /// The places of pod sets, or why there is none.
@@ -102,7 +102,7 @@ fn answer(
 
 /// An assignment as cases write it, one entry per domain.
 pub(super) fn shown(place: &TopologyAssignment) -> Value {
-    let domains = place.domains.iter().map(|it| json!({"values": values_of(it), "count": it.count}));
+    let domains = place.domains.iter().map(|each| json!({"values": values_of(each), "count": each.count}));
     json!({"levels": place.levels, "domains": domains.collect::<Vec<_>>()})
 }
 
@@ -123,11 +123,11 @@ pub(super) fn encoded(name: &str, place: &TopologyAssignment, gates: &Gates) -> 
 pub(super) fn stand(state: &mut State, flavor: &str, usage: &Value) -> Result<Vec<Stand>, String> {
     let flavor = state.flavor(flavor);
     let mut stands = Vec::new();
-    for it in items(usage) {
-        let mut per_pod = amounts(&it["singlePodRequests"])?;
+    for each in items(usage) {
+        let mut per_pod = amounts(&each["singlePodRequests"])?;
         *per_pod.entry("pods".to_owned()).or_default() += 1;
-        let count = i32::try_from(integer(it, "count")?).map_err(|error| error.to_string())?;
-        let domains = vec![TopologyDomain::new(texts(&it["values"]), count)];
+        let count = i32::try_from(integer(each, "count")?).map_err(|error| error.to_string())?;
+        let domains = vec![TopologyDomain::new(texts(&each["values"]), count)];
         let place = TopologyAssignment { levels: Vec::new(), domains }.into();
         stands.push(Stand { flavors: [flavor].into_iter().collect(), per_pod: Arc::new(per_pod), place });
     }
@@ -143,23 +143,23 @@ fn amounts(requests: &Value) -> Result<Amounts, String> {
 fn workload(input: &Value) -> Result<Workload, String> {
     let mut pod_sets = Vec::new();
     let mut assignments = Vec::new();
-    for it in items(&input["podSets"]) {
-        let mut spec = it["podSpec"].clone();
+    for each in items(&input["podSets"]) {
+        let mut spec = each["podSpec"].clone();
         if !spec.is_object() {
             spec = json!({});
         }
-        let mut request = it["topologyRequest"].clone();
-        if !it["podSetGroupName"].is_null() {
-            request["podSetGroupName"] = it["podSetGroupName"].clone();
+        let mut request = each["topologyRequest"].clone();
+        if !each["podSetGroupName"].is_null() {
+            request["podSetGroupName"] = each["podSetGroupName"].clone();
         }
-        let mut pod_set = json!({"name": it["name"], "count": it["count"], "template": {"spec": spec}});
+        let mut pod_set = json!({"name": each["name"], "count": each["count"], "template": {"spec": spec}});
         if !request.is_null() {
             pod_set["topologyRequest"] = request;
         }
         pod_sets.push(pod_set);
-        let mut assigned = json!({"name": it["name"], "count": it["count"]});
-        if !it["previousAssignment"].is_null() {
-            assigned["topologyAssignment"] = it["previousAssignment"].clone();
+        let mut assigned = json!({"name": each["name"], "count": each["count"]});
+        if !each["previousAssignment"].is_null() {
+            assigned["topologyAssignment"] = each["previousAssignment"].clone();
         }
         assignments.push(assigned);
     }

@@ -106,10 +106,11 @@ impl Decision {
         .collect()
     }
 
-    /// Key, reason, message, and whether it was Evicted before.
-    fn evictions(&self) -> Vec<(Key, &'static str, String, bool)> {
-        let rows = self.inner.evictions.iter();
-        rows.map(|it| (key(&it.key), it.reason, it.message.to_string(), it.again)).collect()
+    /// Key, reason, message, whether it was Evicted before, and the message if that cannot be written.
+    fn evictions(&self) -> Vec<(Key, &'static str, String, bool, String)> {
+        let row =
+            |of: &core::Evicted| (key(&of.key), of.reason, of.message.to_string(), of.again, of.unwritten.to_string());
+        self.inner.evictions.iter().map(row).collect()
     }
 
     /// Key, ClusterQueue, key of the preemptor, reason and message.

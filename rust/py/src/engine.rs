@@ -436,6 +436,11 @@ impl Engine {
         to_python(py, &self.read(py, |engine| report::local_queue_accounts(&engine.state).into())?)
     }
 
+    /// What placed workloads take from the nodes of each flavor, by domain.
+    fn _topology_usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.read(py, |engine| report::topology_usage(&engine.state))?)
+    }
+
     /// Quota and usage of every node.
     fn quota<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rows = self.read(py, |engine| report::quota_rows(&engine.state))?;

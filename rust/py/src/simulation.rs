@@ -88,19 +88,26 @@ fn row(engine: &core::Engine, turn: Turn) -> TurnRow {
 impl Simulation {
     /// A run from `now` (nanoseconds since 1970). `options`: nanoseconds of a cycle, most cycles, nanoseconds of an
     /// eviction, and whether messages, cycles and finished workloads are kept. `controllers`: who decides on
-    /// AdmissionChecks and is asked; `None`: nobody.
+    /// AdmissionChecks and is asked; `None`: nobody. `recorded`: as Kueue's recorded runs went, how many quiet cycles end
+    /// a round (`None`: as ever), and whether timers wait for its end.
     #[new]
-    fn new(now: i64, options: (i64, Option<u64>, i64, [bool; 3]), controllers: Option<Vec<String>>) -> Self {
+    #[pyo3(signature = (now, options, controllers, recorded=None))]
+    fn new(
+        now: i64,
+        options: (i64, Option<u64>, i64, [bool; 3]),
+        controllers: Option<Vec<String>>,
+        recorded: Option<(Option<usize>, bool)>,
+    ) -> Self {
         let (cycle_step_ns, max_cycles, eviction_ns, [keeps_messages, keeps_cycles, keeps_finished]) = options;
         let options = Options {
             cycle_step_ns,
-            quiet_cycles: None,
+            quiet_cycles: recorded.and_then(|(quiet_cycles, _)| quiet_cycles),
             max_cycles,
             eviction_ns,
             keeps_messages,
             keeps_cycles,
             keeps_finished,
-            timers: Timers::WhenDue,
+            timers: if recorded.is_some_and(|(_, waits)| waits) { Timers::AfterRound } else { Timers::WhenDue },
         };
         let mut inner = simulate::Simulation::new(options, Time(now));
         if let Some(controllers) = controllers {
@@ -255,6 +262,12 @@ impl Simulation {
     /// more to say.
     fn answered(&self, py: Python<'_>, wake: Option<i64>, again: bool) {
         self.look(py, |simulation| simulation.answered(wake.map(Time), again));
+    }
+
+    /// When the controllers asked to be asked again; `None`: never, or that time has come.
+    #[getter]
+    fn wake(&self, py: Python<'_>) -> Option<i64> {
+        self.look(py, |simulation| simulation.next_wake().map(|time| time.0))
     }
 
     /// The time, in nanoseconds since 1970.

@@ -1,8 +1,11 @@
 //! The engine's state as JSON: statuses as the API server would show them, queues, quota and usage.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use kueuecore::assign::Usage;
 use kueuecore::base::amount::Amount;
-use kueuecore::base::ids::{CohortId, FlavorResourceId, LocalQueueId, WorkloadId};
+use kueuecore::base::ids::{CohortId, FlavorId, FlavorResourceId, LocalQueueId, WorkloadId};
 use kueuecore::base::text::Text;
 use kueuecore::objects::conditions;
 use kueuecore::objects::resource_names::quantity_from_value;
@@ -311,6 +314,29 @@ pub fn placement_rows(state: &mut State) -> Value {
     state.placements().iter().map(row).collect()
 }
 
+/// What placed workloads take from the nodes of each flavor: `{flavor: {domain: {resource: quantity}}}`. Other than in
+/// [`capacity_rows`], flavors that share nodes do not count what others take.
+#[must_use]
+pub fn topology_usage(state: &State) -> Value {
+    let mut usage: BTreeMap<(FlavorId, Arc<str>, &str), i64> = BTreeMap::new();
+    for (_, record) in state.workloads.iter() {
+        for stand in record.charge.iter().flat_map(|charge| charge.stands.iter()) {
+            for flavor in stand.flavors.iter().filter(|flavor| state.nodes.sites.has(**flavor)) {
+                for (id, n) in stand.domains() {
+                    for (resource, value) in &*stand.per_pod {
+                        *usage.entry((*flavor, Arc::clone(&id), resource)).or_default() += value * n;
+                    }
+                }
+            }
+        }
+    }
+    let mut shown = json!({});
+    for ((flavor, id, resource), value) in usage.into_iter().filter(|(_, value)| *value != 0) {
+        shown[&state.names.flavors[flavor]][&*id][resource] = used(resource, Amount::new(value));
+    }
+    shown
+}
+
 /// The pending workloads of a ClusterQueue in queue order, parked ones included (rules/12 §2). `None` if there is no
 /// such object.
 #[must_use]
@@ -326,7 +352,7 @@ pub fn pending_workloads(state: &State, name: &str) -> Option<Vec<Value>> {
     let keyed = all.into_iter().map(|(id, place)| ((usage(id), pending.key(&state.item(id))), id, place));
     let mut keyed: Vec<_> = keyed.collect();
     keyed.sort_by(|(a, ..), (b, ..)| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
-    let mut in_local_queue: std::collections::BTreeMap<LocalQueueId, usize> = std::collections::BTreeMap::new();
+    let mut in_local_queue: BTreeMap<LocalQueueId, usize> = BTreeMap::new();
     let rows = keyed.into_iter().enumerate().map(|(position, (_, id, place))| {
         let record = state.workloads.get(id);
         let local = in_local_queue.entry(record.row.local_queue).or_default();

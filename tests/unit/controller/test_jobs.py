@@ -23,7 +23,7 @@ class Cluster:
 
     def __init__(self, *, cpus: int = 4, **settings: Any) -> None:
         self.api = ApiServer(now=1_767_225_600 * SECOND_NS)
-        self.refuses: Callable[[Request], int] = lambda _: 0
+        self.refuses: Callable[[Write], int] = lambda _: 0
         self.works: list[JobWork] = []
         self.settings = settings
         self.begin()

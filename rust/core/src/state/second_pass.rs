@@ -268,17 +268,6 @@ impl State {
             self.show_newest(id);
         }
     }
-
-    /// Makes a second pass due at once.
-    pub fn ready_for_second_pass(&mut self, id: WorkloadId) {
-        let Record { workload, spec, .. } = self.workloads.get(id);
-        if needs_second_pass(workload) {
-            let (copy, spec) = (workload.clone(), Arc::clone(spec));
-            self.pending.second_passes.call_off(id);
-            let pass = SecondPass { id, copy, spec, iteration: 1, superseded: false };
-            self.pending.second_passes.ready.insert(id, pass);
-        }
-    }
 }
 
 /// Does a workload with quota need another cycle?

@@ -63,12 +63,6 @@ pub struct Activeness {
 }
 
 impl Activeness {
-    /// For a name without a ClusterQueue.
-    #[must_use]
-    pub fn not_found() -> Self {
-        Self { status: QueueStatus::Pending, reason: "NotFound", message: "ClusterQueue not found".to_owned() }
-    }
-
     /// May the ClusterQueue admit?
     #[must_use]
     pub fn is_active(&self) -> bool {
