@@ -79,7 +79,7 @@ def reported(made: VirtualCluster) -> list[tuple[float, StepKind]]:
 
 def test_a_workload_waits_for_its_capacity_and_gets_its_place_in_the_second_pass() -> None:
     made = cluster(scripted(after(300)))
-    made.submit(workload("w", pod_set(count=2, required=RACK)), run_seconds=60)
+    made.submit(workload("w", pod_set(count=2, required=RACK)), JobPlan(run_seconds=60))
     made.advance(made.start + 299 * SECOND_NS)
     assert pods_of(made)["delayedTopologyRequest"] == "Pending"
     assert "topologyAssignment" not in pods_of(made)
@@ -93,7 +93,7 @@ def test_a_workload_waits_for_its_capacity_and_gets_its_place_in_the_second_pass
 
 def test_nodes_go_with_the_request_of_a_job_that_was_evicted() -> None:
     made = cluster(scripted(after(10), after(100, RequestCondition.CAPACITY_REVOKED)))
-    made.submit(workload("w", pod_set(count=1, required=RACK)), run_seconds=600)
+    made.submit(workload("w", pod_set(count=1, required=RACK)), JobPlan(run_seconds=600))
     made.advance(made.start + 50 * SECOND_NS)
     assert made.object("Node", "w-dws-1-0") is not None
     made.advance(made.start + 101 * SECOND_NS)
@@ -114,7 +114,7 @@ def test_nodes_go_with_a_workload_that_is_deleted() -> None:
 def test_a_delayed_workload_without_a_place_keeps_its_quota_and_tries_again() -> None:
     # Nobody brings nodes; somebody adds one later.
     made = cluster(ScriptedCapacity({CLASS: [after(10)]}))
-    made.submit(workload("w", pod_set(count=1, required=RACK)), run_seconds=60)
+    made.submit(workload("w", pod_set(count=1, required=RACK)), JobPlan(run_seconds=60))
     made.advance(made.start + 100 * SECOND_NS)
     assert [kind for _, kind in reported(made)] == [StepKind.CREATED]
     assert pods_of(made)["delayedTopologyRequest"] == "Pending"

@@ -38,7 +38,7 @@ def cluster(*names: str, recovery: str = "10s") -> VirtualCluster:
 
 def running(made: VirtualCluster, **job: Any) -> VirtualCluster:
     """The cluster 30 s after its job was submitted, which takes 60 s on nodes a and b."""
-    made.submit(workload("w", pod_set(count=2, required=RACK)), run_seconds=60, **job)
+    made.submit(workload("w", pod_set(count=2, required=RACK)), JobPlan(run_seconds=60, **job))
     made.advance(made.start + 30 * SECOND_NS)
     return made
 

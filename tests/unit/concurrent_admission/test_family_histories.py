@@ -13,13 +13,7 @@ from kueuecore.controller import Controller
 from kueuecore.times import SECOND_NS
 from kueuecore.writes import Answer
 from tests.unit.concurrent_admission.families import NOW, configuration
-from tests.unit.concurrent_admission.test_controller_families import (
-    REFUSED,
-    condition,
-    queue,
-    thing,
-    workload,
-)
+from tests.unit.concurrent_admission.test_controller_families import REFUSED, condition, queue, thing, workload
 
 FLAVORS = ("good", "fair", "cheap")
 N_JOBS = 6

@@ -104,7 +104,7 @@ def test_variants_go_with_their_parent() -> None:
 @pytest.mark.parametrize("is_on", [True, False])
 def test_without_the_gate_a_workload_is_admitted_itself(is_on: bool) -> None:
     cluster = VirtualCluster(queues(), now=NOW, configuration=configuration(ConcurrentAdmission=is_on))
-    cluster.submit(workload("first-1"), run_seconds=10)
+    cluster.submit(workload("first-1"), JobPlan(run_seconds=10))
     cluster.advance(nanoseconds(NOW) + 5 * SECOND_NS)
     assert len(cluster.engine.workloads()) == (3 if is_on else 1)
     assert cluster.is_running("first-1", namespace="ns")

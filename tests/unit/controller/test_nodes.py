@@ -181,7 +181,7 @@ def test_a_refused_release_is_sent_again_after_a_growing_pause() -> None:
     cluster = started(1)
     for pause in (1, 2, 4):
         (refused,) = cluster.turn(0).objects
-        cluster.controller.refuse_object(refused, "no", now=cluster.server.now)
+        cluster.controller.done(refused, Answer(error="no"), now=cluster.server.now)
         assert cluster.controller.next_wake(cluster.server.now) == cluster.server.now + pause * SECOND_NS
         assert cluster.turn(pause - 1).objects == ()
         cluster.server.now += SECOND_NS
@@ -470,6 +470,6 @@ def test_a_finalizer_that_was_refused_is_written_for_the_next_version() -> None:
     cluster.server.patch("Topology", "other", {"metadata": {"finalizers": ["example.com/mine"]}})
     with pytest.raises(RefusedError) as refused:
         cluster.send(write)
-    cluster.controller.refuse_object(write, str(refused.value), is_there=True, now=cluster.server.now)
+    cluster.controller.done(write, Answer(error=str(refused.value), code=409), now=cluster.server.now)
     assert cluster.controller.next_wake(cluster.server.now) == cluster.server.now + SECOND_NS
     assert finalizers(cluster.turn(0)) == [("other", ["example.com/mine", IN_USE])]

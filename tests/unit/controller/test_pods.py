@@ -118,7 +118,7 @@ def test_a_pod_that_has_failed_needs_no_other_write() -> None:
 def test_a_write_that_was_refused_is_sent_again_later_or_for_the_next_version() -> None:
     world = Nodes()
     late, turn = world.waiting()
-    world.controller.refuse_object(only_write(turn), "conflict", now=world.now)
+    world.controller.done(only_write(turn), Answer(error="conflict"), now=world.now)
     assert world.controller.next_wake(world.now) == world.now + SECOND_NS
     assert version_of(world.turn()) == "1"
     world.see("MODIFIED", {**late, "metadata": dict(late["metadata"])})

@@ -245,7 +245,7 @@ def test_what_has_gone_is_not_written() -> None:
     world.watch()
     world.cluster.delete("ClusterQueue", "cluster-queue")
     for write in world.controller.turn(world.now).objects:
-        world.controller.refuse_object(write, "not found", now=world.now)
+        world.controller.done(write, Answer(error="not found"), now=world.now)
     world.cluster.now += 2 * SECOND_NS
     world.come_to_rest()
     assert world.active("LocalQueue", "jobs")[1] == "ClusterQueueDoesNotExist"

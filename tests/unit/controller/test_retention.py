@@ -5,7 +5,7 @@ from __future__ import annotations
 from kueuecore import Configuration
 from kueuecore.controller import Controller, Turn
 from kueuecore.times import SECOND_NS
-from kueuecore.writes import Verb
+from kueuecore.writes import Answer, Verb
 from tests.unit.controller.world import World, conditions, workload
 
 FINALIZER = "kueue.x-k8s.io/resource-in-use"
@@ -94,7 +94,7 @@ def test_a_deletion_that_was_refused_is_tried_again_and_told_once() -> None:
     turn = world.turn()
     assert [it.reason for it in turn.events] == ["Deleted"]
     (deletion,) = turn.objects
-    world.controller.refuse_object(deletion, "not now", now=world.now)
+    world.controller.done(deletion, Answer(error="not now"), now=world.now)
     assert world.controller.next_wake(world.now) == world.now + SECOND_NS
     world.cluster.now += SECOND_NS
     assert world.carry_out(world.controller.turn(world.now)) == []

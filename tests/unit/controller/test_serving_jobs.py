@@ -48,8 +48,7 @@ class Cluster:
                 self.jobs.done(work.job, self.api.carry_out(*work.requests), now=self.now)
             writes = () if any(it.requests for it in works) else self.loop.turn(self.now).writes
             for write in writes:
-                where: Any = {"namespace": write.namespace, "subresource": write.subresource}
-                self.loop.confirm(write, self.api.patch("Workload", write.name, write.patch, **where), now=self.now)
+                self.loop.done(write, self.api.carry_out(write), now=self.now)
             self.now += 2 * SECOND_NS
             if not any(it.requests for it in works) and not writes:
                 return

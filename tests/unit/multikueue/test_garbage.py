@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kueuecore.multikueue import Delete, MultiKueueSettings
+from kueuecore.multikueue import MultiKueueSettings
 from kueuecore.times import SECOND_NS
+from kueuecore.writes import Verb
 from tests.unit.multikueue.stage import MINUTE, OUR_LABEL, POD_SETS, Stage
 
 
@@ -31,7 +32,7 @@ def test_garbage_is_what_is_ours_and_has_nothing_here_any_more() -> None:
 
 def test_a_copy_stays_until_its_job_has_gone_even_if_the_deletion_of_the_job_gets_lost() -> None:
     stage = stage_with_garbage()
-    stage.loses = Delete
+    stage.loses = Verb.DELETE
     stage.wait(61 * SECOND_NS)
     assert (stage.copies("old"), stage.copies("old", kind="Job")) == (["west"], ["west"])
     stage.wait(60 * SECOND_NS)
