@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from kueuecore import _arguments
 from kueuecore._json import JsonObject, object_at
-from kueuecore.checks import CheckController, ObjectWrite, ObjectWriteKind
+from kueuecore.checks import CheckController, ObjectWrite
 from kueuecore.configuration import Configuration
 from kueuecore.controller import validation
 from kueuecore.controller.check_reviews import CheckReviews
@@ -24,6 +24,7 @@ from kueuecore.controller.pod_failures import PodFailures
 from kueuecore.controller.pod_releases import PodReleases
 from kueuecore.controller.queue_statuses import QueueStatuses
 from kueuecore.controller.retention import Retention
+from kueuecore.controller.side_controllers import SideController
 from kueuecore.controller.topology_finalizers import TopologyFinalizers
 from kueuecore.controller.variant_families import VariantFamilies
 from kueuecore.controller.versions import Version, key_of
@@ -98,27 +99,23 @@ class Controller:
         self._workloads = WorkloadRecords()
         self._writes = OpenWrites(self.engine, self._workloads)
         self._idle_cycles = IdleCycles(self.engine)
-        self._families = VariantFamilies(self.engine.configuration, self._workloads, self._writes)
-        delay = status_delay_seconds
-        delay_ns = None if delay is None else _arguments.number("status_delay_seconds", delay) * _SECOND_NS
-        self._statuses = QueueStatuses(self.engine, delay_ns=delay_ns)
-        self._pod_failures = PodFailures(self.engine)
         self._of_nodes = OF_NODES if _arguments.flag("watches_nodes", watches_nodes) else {}
-        self._releases = PodReleases(self._workloads, JobsConfiguration.of(self.engine.configuration), metrics)
-        self._topologies = TopologyFinalizers()
-        self._retention = Retention(self.engine.configuration, self._workloads, self._writes.writer)
-        self._objects = ObjectIntake(
-            self.engine,
-            self._workloads,
-            self._check_reviews,
+        settings = self.engine.configuration
+        self._families = VariantFamilies(settings, self._workloads, self._writes, self._idle_cycles)
+        # In the order of their writes in a turn.
+        sides: list[SideController] = [
             self._families,
-            self._idle_cycles,
-            self._statuses,
-            self._pod_failures,
-            self._retention,
-            self._releases,
-            self._topologies,
-            metrics,
+            Retention(settings, self._workloads, self._writes),
+            PodReleases(self._workloads, JobsConfiguration.of(settings), metrics),
+            PodFailures(self.engine),
+            TopologyFinalizers(),
+        ]
+        if status_delay_seconds is not None:
+            delay_ns = _arguments.number("status_delay_seconds", status_delay_seconds) * _SECOND_NS
+            sides.append(QueueStatuses(self.engine, delay_ns=delay_ns))
+        self._sides = tuple(sides)
+        self._objects = ObjectIntake(
+            self.engine, self._workloads, self._check_reviews, self._idle_cycles, self._sides, metrics
         )
         # The cycles of an empty engine decide nothing.
         self._scheduler = self.engine if _arguments.flag("schedules", schedules) else Engine()
@@ -244,14 +241,11 @@ class Controller:
             self._check_reviews.review_settled(self.engine, self._workloads, at)
             self._reconcile(at)
             writes = (*writes, *self._writes.open(at))
-        last_writes, deletions = self._retention.take_writes(at)
-        writes = (*family_writes, *failures, *writes, *last_writes)
+        beside = [write for side in self._sides for write in side.take_writes(at)]
+        writes = (*family_writes, *failures, *writes, *(it for it in beside if isinstance(it, WorkloadWrite)))
         self._families.note_open(writes)
-        events = self._writes.take_loose_events() + self._retention.take_events()
-        objects = (*self._check_reviews.take_writes(), *self._families.take_objects(), *deletions)
-        objects = (*objects, *self._releases.take_writes(at), *self._pod_failures.take_writes(at))
-        objects = (*objects, *self._topologies.take_writes(at), *self._statuses.take_writes(at))
-        return Turn(decision, writes, events, objects)
+        objects = (*self._check_reviews.take_writes(), *(it for it in beside if isinstance(it, ObjectWrite)))
+        return Turn(decision, writes, self._writes.take_loose_events(), objects)
 
     def next_wake(self, now: TimeLike) -> int | None:
         """Return when to take the next turn if nothing is observed before, in nanoseconds since 1970; `None`: never.
@@ -263,7 +257,7 @@ class Controller:
             now: The time.
         """
         at = nanoseconds(now)
-        if self._objects.has_news or self._workloads.has_due or self._families.has_due:
+        if self._objects.has_news or self._workloads.has_due:
             return at
         if self._scheduler.has_heads and not self._idle_cycles.are_enough:
             return at
@@ -272,9 +266,7 @@ class Controller:
         # What arrived since the last turn does not make earlier work less due.
         since = self._turned_at
         times = [self.engine.next_wake(since=since), next_sampling(self.engine, since=since)]
-        times += (self._check_reviews.next_wake(after=since), self._families.next_time())
-        times += (self._releases.next_wake(), self._pod_failures.next_wake(), self._topologies.next_wake())
-        times += (self._statuses.next_wake(), self._retention.next_wake())
+        times += (self._check_reviews.next_wake(after=since), *(side.next_wake() for side in self._sides))
         return min((max(at, it) for it in times if it is not None and it < END_NS), default=None)
 
     # Outcomes of writes.
@@ -336,20 +328,9 @@ class Controller:
         """
         _arguments.instance("write", write, ObjectWrite)
         why, is_known = _arguments.text("error", error), _arguments.flag("is_there", is_there)
-        ref, at = write.object, nanoseconds(now)
-        if ref.kind in ("ClusterQueue", "LocalQueue", "Cohort"):
-            self._statuses.refused(write, at)
-        elif ref.kind == "Topology":
-            self._topologies.refused(write, at)
-        elif write.kind is ObjectWriteKind.PATCH:
-            self._releases.refused(write, at, is_there=is_known)
-        elif ref.kind == "Pod":
-            self._pod_failures.refused(write, at)
-        elif ref.kind == "Workload" and write.workload == (ref.namespace, ref.name):
-            self._retention.refused(write, at)
-        else:
-            about = self._families if ref.kind == "Workload" else self._check_reviews
-            about.refused(write, why, is_there=is_known, now=at)
+        at = nanoseconds(now)
+        if not any(side.refused(write, why, is_there=is_known, at=at) for side in self._sides):
+            self._check_reviews.refused(write, why, is_there=is_known, now=at)
             self._idle_cycles.end()
 
     # Reports about jobs.
@@ -501,10 +482,6 @@ class Controller:
                     raise ValueError(REPORT_PROBLEM)
         except ValueError as error:
             raise ValueError(f"this is not a valid save: {error}") from None
-
-    # Outcomes of writes.
-
-    # Deciding.
 
     def _reconcile(self, at: int) -> None:
         self._workloads.hold(self.engine.reconcile(at))

@@ -1,20 +1,16 @@
-"""Passes objects on to the engine, the check controllers and the metrics; outdated versions change nothing."""
+"""Passes objects on to the engine and to all who follow them; outdated versions change nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kueuecore._json import JsonObject
 from kueuecore.controller.check_reviews import CheckReviews
 from kueuecore.controller.idle_cycles import IdleCycles
 from kueuecore.controller.metrics import Metrics
-from kueuecore.controller.pod_failures import PodFailures
-from kueuecore.controller.pod_releases import PodReleases
-from kueuecore.controller.queue_statuses import QueueStatuses, is_answer
-from kueuecore.controller.retention import Retention
-from kueuecore.controller.topology_finalizers import TopologyFinalizers
+from kueuecore.controller.queue_statuses import is_answer
+from kueuecore.controller.side_controllers import SideController
 from kueuecore.controller.validation import check
-from kueuecore.controller.variant_families import VariantFamilies
 from kueuecore.controller.versions import Key, Version, Versions, key_of
 from kueuecore.controller.watched_kinds import SOMETIMES_WATCHED, WATCHED, is_of_another_group
 from kueuecore.controller.workload_records import WorkloadRecords
@@ -34,14 +30,9 @@ class ObjectIntake:
         engine: Receives the objects.
         workloads: Receives the Workloads.
         check_reviews: Receives what check controllers watch.
-        families: Receives Workloads and queues.
         idle_cycles: Reset by each change.
-        statuses: Receives queues and cohorts.
-        pod_failures: Receives pods.
-        retention: Receives the Workloads.
-        releases: Receives the Workloads and pods.
-        topologies: Receives Topologies and flavors.
-        metrics: Receives the configuration, queues, cohorts and Workloads.
+        sides: Receive all objects.
+        metrics: Receives the configuration, and all objects.
     """
 
     def __init__(
@@ -49,25 +40,15 @@ class ObjectIntake:
         engine: Engine,
         workloads: WorkloadRecords,
         check_reviews: CheckReviews,
-        families: VariantFamilies,
         idle_cycles: IdleCycles,
-        statuses: QueueStatuses,
-        pod_failures: PodFailures,
-        retention: Retention,
-        releases: PodReleases,
-        topologies: TopologyFinalizers,
+        sides: Sequence[SideController],
         metrics: Metrics | None,
     ) -> None:
         self._engine = engine
         self._workloads = workloads
         self._check_reviews = check_reviews
-        self._families = families
         self._idle_cycles = idle_cycles
-        self._statuses = statuses
-        self._pod_failures = pod_failures
-        self._retention = retention
-        self._releases = releases
-        self._topologies = topologies
+        self._sides = sides
         self._metrics = metrics
         if metrics is not None:
             metrics.configure(engine.configuration)
@@ -131,30 +112,18 @@ class ObjectIntake:
         if is_workload:
             self._check_reviews.observe(manifest, now=at)
         self.versions.put(key, version)
-        if key[0] == "Pod":
-            self._releases.note_pod(key, manifest, at)
-            self._pod_failures.note(key, manifest)
-        if n_changes is not None and n_changes == self._engine._core._n_cluster_changes():
-            # Nodes send heartbeats.
-            self.others[key] = manifest
-            return
-        if not is_answer(manifest, self.others.get(key)):
+        # Nodes send heartbeats.
+        is_heartbeat = n_changes is not None and n_changes == self._engine._core._n_cluster_changes()
+        if not is_heartbeat and not is_answer(manifest, self.others.get(key)):
             self.has_news |= not is_echo
             self._idle_cycles.end()
             if key[0] == "ClusterQueue":
                 self._idle_cycles.flavors_changed()
-        if self._metrics is not None:
-            self._metrics.note(key, manifest)
         if is_workload:
             self._workloads.put(key[1:], manifest)
-            self._retention.note(key[1:], manifest)
-            self._releases.note_workload(key[1:], manifest)
-        self._families.observe(manifest)
-        if is_workload:
-            return
-        self.others[key] = manifest
-        self._statuses.note(key, manifest, at)
-        self._topologies.note(key, manifest)
+        else:
+            self.others[key] = manifest
+        self._tell(key, manifest, at)
 
     def _observe_deletion(self, key: Key, version: Version, at: int) -> bool:
         """Take in a deletion event; return whether it was new."""
@@ -172,19 +141,17 @@ class ObjectIntake:
         seen = self.versions[key]
         self.versions.drop(key, Version(seen.uid if seen is not None else version.uid, version.text))
         self._idle_cycles.end()
-        self._families.forget(key)
         self.has_news = True
         if key[0] == "Workload":
             self._workloads.drop(key[1:])
-            self._retention.note(key[1:], None)
-            self._releases.note_workload(key[1:], None)
-        if key[0] == "Pod":
-            self._releases.note_pod(key, None, at)
-            self._pod_failures.note(key, None)
         self.others.pop(key, None)
-        self._statuses.note(key, None, at)
-        self._topologies.note(key, None)
-        if self._metrics is not None:
-            self._metrics.note(key, None)
+        self._tell(key, None, at)
         if key[0] in WATCHED or key[0] in SOMETIMES_WATCHED:
             self._engine.delete(key[0], key[2], namespace=key[1], now=at)
+
+    def _tell(self, key: Key, manifest: JsonObject | None, at: int) -> None:
+        """Pass on an object as the API server has it now; `None` if it was deleted."""
+        if self._metrics is not None:
+            self._metrics.note(key, manifest)
+        for side in self._sides:
+            side.note(key, manifest, at)

@@ -9,6 +9,7 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._patches import whole_seconds
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller.sent_writes import SentWrites
+from kueuecore.controller.side_controllers import SideController
 from kueuecore.controller.versions import Key
 from kueuecore.engine import Engine
 from kueuecore.times import format_time
@@ -32,17 +33,17 @@ def _without_status(manifest: JsonObject) -> JsonObject:
     return {**manifest, "metadata": metadata, "status": None}
 
 
-class QueueStatuses:
+class QueueStatuses(SideController):
     """Writes the statuses of queues and cohorts that differ from the stored ones.
 
     It looks only at those that have changed since last time, in the engine or as stored.
 
     Args:
         engine: Has the statuses to store.
-        delay_ns: How long a change waits for others, in nanoseconds; `None`: write nothing.
+        delay_ns: How long a change waits for others, in nanoseconds.
     """
 
-    def __init__(self, engine: Engine, *, delay_ns: int | None) -> None:
+    def __init__(self, engine: Engine, *, delay_ns: int) -> None:
         self._engine = engine
         self._delay_ns = delay_ns
         # The objects as the API server has them.
@@ -50,12 +51,11 @@ class QueueStatuses:
         # What may have to be written, and since when.
         self._open: dict[Key, int] = {}
         self._sent = SentWrites()
-        if delay_ns is not None:
-            engine._core._take_changed_queues(None)
+        engine._core._take_changed_queues(None)
 
     def note(self, key: Key, manifest: JsonObject | None, at: int) -> None:
         """Take in the stored version of an object; `None` if it was deleted."""
-        if self._delay_ns is None or key[0] not in _KINDS:
+        if key[0] not in _KINDS:
             return
         if manifest is None:
             self._stored.pop(key, None)
@@ -69,8 +69,6 @@ class QueueStatuses:
 
     def take_writes(self, at: int) -> list[ObjectWrite]:
         """Return the writes that are due: at most one for each version of an object."""
-        if self._delay_ns is None:
-            return []
         for kind, namespace, name in self._engine._core._take_changed_queues(None):
             self._open.setdefault((kind, namespace, name), at)
         writes: list[ObjectWrite] = []
@@ -89,15 +87,16 @@ class QueueStatuses:
                 writes.append(ObjectWrite(ObjectWriteKind.PATCH_STATUS, after, ("", "")))
         return writes
 
-    def refused(self, write: ObjectWrite, at: int) -> None:
+    def refused(self, write: ObjectWrite, error: str, *, is_there: bool, at: int) -> bool:
         """Retry a refused write after a pause, or as soon as a watch shows another version."""
         ref = write.object
-        self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
+        is_own = ref.kind in _KINDS
+        if is_own:
+            self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
+        return is_own
 
     def next_wake(self) -> int | None:
         """Return when the next write is due; `None`: none is."""
-        if self._delay_ns is None:
-            return None
         times = (
             max(since + self._delay_ns, self._sent.next_time(key, stored))
             for key, since in self._open.items()
