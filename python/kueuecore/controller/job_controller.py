@@ -151,12 +151,13 @@ class JobController:
 
     # Watching.
 
-    def observe(self, event: Mapping[str, Any], *, now: TimeLike) -> bool:
+    def observe(self, event: Mapping[str, Any], *, now: TimeLike, data: bytes = b"") -> bool:
         """Take in a watch event, in any order and repeated or not.
 
         Args:
             event: `type` and `object`, as for `Controller.observe`, which also gets it.
             now: The time.
+            data: The object as JSON, as for `Controller.observe`.
 
         Raises:
             WatchError, ManifestError, TypeError, ValueError: As `Controller.observe`. Nothing has changed.
@@ -169,7 +170,7 @@ class JobController:
         key, version = key_of(manifest), Version.of(manifest)
         if kind not in ("BOOKMARK", "DELETED"):
             self._check(manifest)
-        is_news = self._loop.observe(event, now=at)
+        is_news = self._loop.observe(event, now=at, data=data)
         if key[0] not in self.kinds or is_of_another_group(manifest, self.kinds):
             return is_news
         if kind == "DELETED" and self._store.versions.is_gone(key, version):

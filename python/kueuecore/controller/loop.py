@@ -134,13 +134,14 @@ class Controller:
         """
         return {**self._check_reviews.kinds, **self._of_nodes, **WATCHED}
 
-    def observe(self, event: Mapping[str, Any], *, now: TimeLike) -> bool:
+    def observe(self, event: Mapping[str, Any], *, now: TimeLike, data: bytes = b"") -> bool:
         """Take in a watch event, in any order and repeated or not.
 
         Args:
             event: `type` (ADDED, MODIFIED, DELETED, BOOKMARK, ERROR; `None` as kopf gives it is ADDED) and `object`, as
                 the API server sends them. The object is not copied: do not change it afterwards.
             now: The time.
+            data: The object as JSON, as it came, if you still have that: it need not be written again for the engine.
 
         Raises:
             WatchError: The event is an error.
@@ -155,7 +156,7 @@ class Controller:
         at = nanoseconds(now)
         kind, manifest = validation.event_of(event)
         validation.check_version(manifest)
-        return self._objects.observe(kind, manifest, at)
+        return self._objects.observe(kind, manifest, at, data=_arguments.instance("data", data, bytes))
 
     def take_answer(self, manifest: JsonObject, *, now: TimeLike) -> bool:
         """Take in an object as the API server answered with it, before a watch shows it.

@@ -10,7 +10,6 @@ from kueuecore.controller.idle_cycles import IdleCycles
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.queue_statuses import is_answer
 from kueuecore.controller.side_controllers import SideController
-from kueuecore.controller.validation import check
 from kueuecore.controller.versions import Key, Version, Versions, key_of
 from kueuecore.controller.watched_kinds import SOMETIMES_WATCHED, WATCHED, is_of_another_group
 from kueuecore.controller.workload_records import WorkloadRecords
@@ -52,22 +51,20 @@ class ObjectIntake:
         self._metrics = metrics
         if metrics is not None:
             metrics.configure(engine.configuration)
+        # All watched kinds: apiVersion and plural by kind.
+        self.kinds: Mapping[str, tuple[str, str]] = {**check_reviews.kinds, **WATCHED, **SOMETIMES_WATCHED}
         # Whether anything arrived since the last turn that may have to be reconciled.
         self.has_news = False
         self.versions = Versions()
         # All objects except Workloads, kept for saving.
         self.others: dict[Key, JsonObject] = {}
 
-    @property
-    def kinds(self) -> Mapping[str, tuple[str, str]]:
-        """All watched kinds: apiVersion and plural by kind."""
-        return {**self._check_reviews.kinds, **WATCHED, **SOMETIMES_WATCHED}
-
-    def observe(self, happened: object, manifest: JsonObject, at: int, *, is_answer: bool = False) -> bool:
+    def observe(
+        self, happened: object, manifest: JsonObject, at: int, *, data: bytes = b"", is_answer: bool = False
+    ) -> bool:
         """Take in a checked watch event, or an answer ahead of its watch event; see `Controller.observe`."""
         key, version = key_of(manifest), Version.of(manifest)
-        kinds = self.kinds
-        if key[0] not in kinds or is_of_another_group(manifest, kinds):
+        if key[0] not in self.kinds or is_of_another_group(manifest, self.kinds):
             return False
         if happened in ("BOOKMARK", "DELETED") or not self.versions.is_news(key, version):
             if not is_answer:
@@ -78,7 +75,7 @@ class ObjectIntake:
         is_other = known is not None and seen is not None and not version.is_same_object(seen)
         if known is not None and (is_other or known.write is not None):
             # Handled later, or after something else.
-            check(manifest, at)
+            self._engine._check(manifest, now=at, trusted=True)
         if is_other and seen is not None:
             # Its deletion was missed.
             self.delete(key, seen, at)
@@ -87,12 +84,14 @@ class ObjectIntake:
             if known.newer is None or version.is_newer_than(Version.of(known.newer)):
                 known.newer = manifest
         else:
-            self.take(key, version, manifest, at)
+            self.take(key, version, manifest, at, data=data)
         if not is_answer:
             self.versions.note_watched(key[0], version)
         return True
 
-    def take(self, key: Key, version: Version, manifest: JsonObject, at: int, *, is_echo: bool = False) -> None:
+    def take(
+        self, key: Key, version: Version, manifest: JsonObject, at: int, *, data: bytes = b"", is_echo: bool = False
+    ) -> None:
         """Take in the current version of an object.
 
         Args:
@@ -100,15 +99,17 @@ class ObjectIntake:
             version: Its version.
             manifest: The object.
             at: The time, in nanoseconds since 1970.
+            data: The object as JSON; empty: it is written here.
             is_echo: Whether this is our own write, unchanged.
         """
         is_workload = key[0] == "Workload"
-        if self._check_reviews.controllers and not is_workload:
+        data = data or to_json_lines([manifest])
+        if self._check_reviews.reads(key[0]):
             # A check controller may refuse it, and must not see what the engine refuses.
-            check(manifest, at)
+            self._engine._check(data, now=at, trusted=True)
             self._check_reviews.observe(manifest, now=at)
         n_changes = self._engine._core._n_cluster_changes() if key[0] in _OF_CLUSTER else None
-        self._engine.apply(to_json_lines([manifest]), now=at, trusted=True)
+        self._engine.apply(data, now=at, trusted=True)
         if is_workload:
             self._check_reviews.observe(manifest, now=at)
         self.versions.put(key, version)

@@ -12,7 +12,7 @@ from kueuecore.controller.versions import Key, Version, key_of
 from kueuecore.engine import Engine
 from kueuecore.errors import KueuecoreError, ManifestError, Problem
 from kueuecore.jobs.context import group_of
-from kueuecore.manifests import object_ref, to_json_lines
+from kueuecore.manifests import object_ref
 
 _LONGEST_VERSION = 253
 _EVENT_TYPES = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
@@ -103,25 +103,20 @@ def problems_in(listed: Iterable[JsonObject], check: Callable[[JsonObject], None
     return tuple(problems)
 
 
-def check(manifest: JsonObject, at: int) -> None:
-    """Refuse what an engine would refuse, before anything changes."""
-    Engine().apply(to_json_lines([manifest]), now=at, trusted=True)
-
-
-def checked_answer(name: str, answer: JsonObject, stored: JsonObject, at: int) -> JsonObject:
+def checked_answer(name: str, answer: JsonObject, stored: JsonObject, engine: Engine, at: int) -> JsonObject:
     """Return the API server's answer about a stored object; `name` says what it was passed as."""
     check_key(name, answer, key_of(stored))
     api_version = text_at(answer, "apiVersion")
     if group_of(api_version) != group_of(text_at(stored, "apiVersion")):
         message, remedy = f"Invalid value: {quoted(api_version)}: it is of another API group", "hand over the Workload"
         raise ManifestError([Problem(message, field="apiVersion", remedy=remedy, object=object_ref(answer))])
-    check(answer, at)
+    engine._check(answer, now=at, trusted=True)
     return answer
 
 
-def confirmed_answer(key: str, answer: JsonObject, stored: JsonObject, at: int) -> JsonObject:
+def confirmed_answer(key: str, answer: JsonObject, stored: JsonObject, engine: Engine, at: int) -> JsonObject:
     """Return the API server's answer about a Workload that it has written; `key` names it in errors."""
-    after = checked_answer("answer", answer, stored, at)
+    after = checked_answer("answer", answer, stored, engine, at)
     version, before = Version.of(after), Version.of(stored)
     if not version.is_same_object(before):
         raise ValueError(f"{key}: the answer is another Workload of that name")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import NamedTuple, TypeAlias
 
@@ -13,7 +12,7 @@ __all__ = ["Key", "Version", "Versions", "key_of", "newest_of"]
 Key: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name."""
 # An API server counts in 64 bits.
-_NUMBER = re.compile(r"[0-9]{1,20}")
+_MAX_DIGITS = 20
 # How many deletions to remember that no list has confirmed yet.
 _MOST_GONE = 10_000
 
@@ -37,7 +36,8 @@ class Version(NamedTuple):
     @property
     def number(self) -> int | None:
         """The `resourceVersion` as a number, which an API server counts up; `None` if it is not a number."""
-        return int(self.text) if _NUMBER.fullmatch(self.text) else None
+        is_number = self.text.isdecimal() and self.text.isascii() and len(self.text) <= _MAX_DIGITS
+        return int(self.text) if is_number else None
 
     def is_same_object(self, other: Version) -> bool:
         """Return whether it is the same object, not another one with that name."""
@@ -45,8 +45,9 @@ class Version(NamedTuple):
 
     def is_newer_than(self, other: Version) -> bool:
         """Return whether it was written after another. One without a number is newer, unless the text is the same."""
-        if self.number is not None and other.number is not None:
-            return self.number > other.number
+        number, its = self.number, other.number
+        if number is not None and its is not None:
+            return number > its
         return self != other or not self.text
 
 

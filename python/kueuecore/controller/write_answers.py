@@ -66,7 +66,7 @@ class WriteAnswers:
         if answer is None:
             after = patched(known.data, write.patch)
         else:
-            after = validation.confirmed_answer(write.key, answer, known.data, at)
+            after = validation.confirmed_answer(write.key, answer, known.data, self._engine, at)
         if self._metrics is not None:
             self._metrics.count_write(write, known.data, after)
         known.write = known.newer = None
@@ -93,7 +93,7 @@ class WriteAnswers:
         if known is None or known.write is not write:
             return False
         if newest is not None:
-            newest = validation.checked_answer("newest", newest, known.data, at)
+            newest = validation.checked_answer("newest", newest, known.data, self._engine, at)
         _LOGGER.info("%s: write %d was refused", write.key, write.number)
         stored, newer = known.data, known.newer
         known.write, known.newer, known.is_ahead = None, None, False
