@@ -19,6 +19,7 @@ from kueuecore.controller.idle_cycles import IdleCycles
 from kueuecore.controller.local_queue_usage import next_sampling, with_usage
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.object_intake import ObjectIntake
+from kueuecore.controller.object_store import ObjectStore
 from kueuecore.controller.open_writes import OpenWrites
 from kueuecore.controller.pod_failures import PodFailures
 from kueuecore.controller.pod_releases import PodReleases
@@ -28,7 +29,7 @@ from kueuecore.controller.side_controllers import SideController
 from kueuecore.controller.topology_finalizers import TopologyFinalizers
 from kueuecore.controller.variant_families import VariantFamilies
 from kueuecore.controller.versions import Version, key_of
-from kueuecore.controller.watched_kinds import OF_NODES, WATCHED, is_of_another_group
+from kueuecore.controller.watched_kinds import OF_NODES, SOMETIMES_WATCHED, WATCHED, is_of_another_group
 from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.controller.write_answers import WriteAnswers
 from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hold
@@ -96,6 +97,7 @@ class Controller:
         self._considered = considered
         self._metrics = metrics
         self._check_reviews = CheckReviews(checks)
+        store = ObjectStore({**self._check_reviews.kinds, **WATCHED, **SOMETIMES_WATCHED})
         self._workloads = WorkloadRecords()
         self._writes = OpenWrites(self.engine, self._workloads)
         self._idle_cycles = IdleCycles(self.engine)
@@ -112,10 +114,10 @@ class Controller:
         ]
         if status_delay_seconds is not None:
             delay_ns = _arguments.number("status_delay_seconds", status_delay_seconds) * _SECOND_NS
-            sides.append(QueueStatuses(self.engine, delay_ns=delay_ns))
+            sides.append(QueueStatuses(self.engine, store, delay_ns=delay_ns))
         self._sides = tuple(sides)
         self._objects = ObjectIntake(
-            self.engine, self._workloads, self._check_reviews, self._idle_cycles, self._sides, metrics
+            self.engine, store, self._workloads, self._check_reviews, self._idle_cycles, self._sides, metrics
         )
         # The cycles of an empty engine decide nothing.
         self._scheduler = self.engine if _arguments.flag("schedules", schedules) else Engine()
@@ -155,7 +157,6 @@ class Controller:
         """
         at = nanoseconds(now)
         kind, manifest = validation.event_of(event)
-        validation.check_version(manifest)
         return self._objects.observe(kind, manifest, at, data=_arguments.instance("data", data, bytes))
 
     def take_answer(self, manifest: JsonObject, *, now: TimeLike) -> bool:
@@ -171,7 +172,6 @@ class Controller:
         """
         at = nanoseconds(now)
         _, checked = validation.event_of({"type": "MODIFIED", "object": manifest})
-        validation.check_version(checked)
         return self._objects.observe("MODIFIED", checked, at, is_answer=True)
 
     def resync(
@@ -196,7 +196,7 @@ class Controller:
         problems: list[Problem] = []
         at, kind = nanoseconds(now), _arguments.text("kind", kind)
         version = Version("", _arguments.text("resource_version", resource_version))
-        kinds = self._objects.kinds
+        kinds = self._objects.store.kinds
         if kind not in kinds:
             raise ValueError(f"{_arguments.shown(kind)} is not watched: the kinds are {', '.join(kinds)}")
         listed = validation.listed_objects(kind, kinds[kind][0], objects)
@@ -208,7 +208,7 @@ class Controller:
             except ManifestError as error:
                 _LOGGER.warning("not taken: %s", error)
                 problems += (replace(it, index=index) for it in error.problems)
-        self._objects.versions.list_taken(kind, version)
+        self._objects.store.list_taken(kind, version, at)
         return tuple(problems)
 
     # Deciding.
@@ -408,9 +408,10 @@ class Controller:
         """
         accounts = self.engine._core._local_queue_accounts()
         used = {key: account["consumed"] for key, account in accounts.items() if account["consumed"]}
-        objects = [with_usage(it, used) for it in self._objects.others.values()]
-        objects += self._workloads.newest()
-        return ControllerSave(objects, self._objects.versions.to_json(), self._workloads.reports()).to_json()
+        kinds = self._objects.kinds
+        others = self._objects.store.of_kinds(kinds.keys() - {"Workload"})
+        objects = [*(with_usage(it, used) for it in others), *self._workloads.newest()]
+        return ControllerSave(objects, self._objects.versions.to_json(kinds), self._workloads.reports()).to_json()
 
     @classmethod
     def load(

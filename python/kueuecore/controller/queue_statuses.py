@@ -8,6 +8,7 @@ from typing import Any
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._patches import whole_seconds
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
+from kueuecore.controller.object_store import ObjectStore
 from kueuecore.controller.sent_writes import SentWrites
 from kueuecore.controller.side_controllers import SideController
 from kueuecore.controller.versions import Key
@@ -40,14 +41,14 @@ class QueueStatuses(SideController):
 
     Args:
         engine: Has the statuses to store.
+        objects: The objects as the API server has them.
         delay_ns: How long a change waits for others, in nanoseconds.
     """
 
-    def __init__(self, engine: Engine, *, delay_ns: int) -> None:
+    def __init__(self, engine: Engine, objects: ObjectStore, *, delay_ns: int) -> None:
         self._engine = engine
+        self._objects = objects
         self._delay_ns = delay_ns
-        # The objects as the API server has them.
-        self._stored: dict[Key, JsonObject] = {}
         # What may have to be written, and since when.
         self._open: dict[Key, int] = {}
         self._sent = SentWrites()
@@ -58,10 +59,8 @@ class QueueStatuses(SideController):
         if key[0] not in _KINDS:
             return
         if manifest is None:
-            self._stored.pop(key, None)
             self._drop(key)
             return
-        self._stored[key] = manifest
         self._open.setdefault(key, at)
         # Our own writes come back, mostly agreeing with the engine: not worth a turn.
         if self._sent.has(key) and with_status(manifest, self._rendered(key), now=at) is manifest:
@@ -73,7 +72,7 @@ class QueueStatuses(SideController):
             self._open.setdefault((kind, namespace, name), at)
         writes: list[ObjectWrite] = []
         for key, since in list(self._open.items()):
-            stored = self._stored.get(key)
+            stored = self._objects.get(key)
             if stored is None:
                 # Only named, or not seen yet.
                 self._drop(key)
@@ -100,7 +99,7 @@ class QueueStatuses(SideController):
         times = (
             max(since + self._delay_ns, self._sent.next_time(key, stored))
             for key, since in self._open.items()
-            if (stored := self._stored.get(key)) is not None
+            if (stored := self._objects.get(key)) is not None
         )
         return min(times, default=None)
 

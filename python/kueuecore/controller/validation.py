@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 
 from kueuecore._arguments import each, shown
 from kueuecore._json import JsonObject, int_at, object_at, text_at
@@ -47,7 +46,7 @@ def event_of(event: object) -> tuple[object, JsonObject]:
 
     Raises:
         WatchError: The event is an error.
-        ManifestError: One of them is missing.
+        ManifestError: One of them is missing, or the object's version is not an API server's.
         TypeError: The event is not plain data.
         ValueError: The type does not exist.
     """
@@ -62,6 +61,7 @@ def event_of(event: object) -> tuple[object, JsonObject]:
     manifest = plain_object(event["object"], "the object of the event")
     if kind == "ERROR":
         raise WatchError(int_at(manifest, "code", default=500), text_at(manifest, "message"))
+    check_version(manifest)
     return kind, manifest
 
 
@@ -90,17 +90,6 @@ def check_version(manifest: JsonObject) -> None:
             message = f"Invalid value: must be a string of at most {_LONGEST_VERSION} characters"
             field, remedy = f"metadata.{name}", "hand the object over as the API server sends it"
             raise ManifestError([Problem(message, field=field, remedy=remedy, object=object_ref(manifest))])
-
-
-def problems_in(listed: Iterable[JsonObject], check: Callable[[JsonObject], None]) -> tuple[Problem, ...]:
-    """Return the problems that a check finds in the objects of a list, with their positions."""
-    problems: list[Problem] = []
-    for index, it in enumerate(listed):
-        try:
-            check(it)
-        except ManifestError as error:
-            problems += (replace(problem, index=index) for problem in error.problems)
-    return tuple(problems)
 
 
 def checked_answer(name: str, answer: JsonObject, stored: JsonObject, engine: Engine, at: int) -> JsonObject:

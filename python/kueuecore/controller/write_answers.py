@@ -77,7 +77,8 @@ class WriteAnswers:
         self.preemptions.answered(key, is_written=True)
         self._idle_cycles.end()
         version = Version.of(after)
-        self._objects.versions.put(("Workload", *key), version)
+        if answer is not None:
+            self._objects.store.put(("Workload", *key), version, after, at)
         known.data = after
         self._engine.confirm(write.name, namespace=write.namespace)
         self._writes.mark_changed()
