@@ -156,52 +156,20 @@ class JobController:
                     found["Pod"] = POD.api_version, "pods"
         return found
 
-    # Watching.
+    # Watching: the loop does, and passes on what matters to jobs.
 
     def observe(self, event: Mapping[str, Any], *, now: TimeLike, data: bytes = b"") -> bool:
-        """Take in a watch event, in any order and repeated or not. The loop does, and passes on what matters to jobs.
-
-        Args:
-            event: `type` and `object`, as for `Controller.observe`.
-            now: The time.
-            data: The object as JSON, as for `Controller.observe`.
-
-        Raises:
-            WatchError, ManifestError, TypeError, ValueError: As `Controller.observe`. Nothing has changed.
-
-        Returns:
-            False if the event is old, or its kind is not watched.
-        """
+        """Take in a watch event, as `Controller.observe`. A pod that would spoil its group is refused, too."""
         return self._loop.observe(event, now=now, data=data)
 
     def take_answer(self, manifest: JsonObject, *, now: TimeLike) -> bool:
-        """Take in the answer to a request: the current object, before a watch shows it.
-
-        Raises:
-            ManifestError, TypeError: As `Controller.observe`. Nothing has changed.
-
-        Returns:
-            False if it is old, or its kind is not watched.
-        """
+        """Take in the answer to a request before a watch shows it, as `Controller.take_answer`."""
         return self._loop.take_answer(instance("manifest", manifest, dict), now=now)
 
     def resync(
         self, kind: str, objects: Iterable[JsonObject], *, now: TimeLike, resource_version: str = ""
     ) -> tuple[Problem, ...]:
-        """Take in the list of all objects of a kind: objects missing from it were deleted.
-
-        Args:
-            kind: One of `kinds`.
-            objects: All of them. Items of an API server's list have no `kind`; it is filled in.
-            now: The time.
-            resource_version: `metadata.resourceVersion` of the list.
-
-        Returns:
-            The problems of the objects that were rejected; the others were taken in.
-
-        Raises:
-            TypeError, ValueError: As `Controller.resync`. Nothing has changed.
-        """
+        """Take in the list of all objects of one of its `kinds`, as `Controller.resync`."""
         if text("kind", kind) not in self.kinds:
             raise ValueError(f"{shown(kind)} is not watched: the kinds are {', '.join(self.kinds)}")
         return self._loop.resync(kind, objects, now=now, resource_version=resource_version)
