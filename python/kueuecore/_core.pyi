@@ -85,6 +85,9 @@ class Engine:
     def apply(
         self, data: bytes, trusted: bool, now: int | None
     ) -> tuple[list[tuple[int, str, str, str, str, str]], list[tuple[int, str, str, str, str]]]: ...
+    def check(
+        self, data: bytes, trusted: bool, now: int
+    ) -> tuple[list[tuple[int, str, str, str, str, str]], list[tuple[int, str, str, str, str]]]: ...
     def submit(
         self,
         namespace: str,

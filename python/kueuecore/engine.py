@@ -129,6 +129,11 @@ class Engine(SavedEngine, HeldObjects):
         batch = Batch.of(objects)
         return batch.applied(*batch.given_to(self._core.apply, flag("trusted", trusted), optional_ns(now)))
 
+    def _check(self, objects: Objects, *, now: TimeLike, trusted: bool = False) -> Applied:
+        """Return or raise what `apply` would; nothing changes."""
+        batch = Batch.of(objects)
+        return batch.applied(*batch.given_to(self._core.check, trusted, nanoseconds(now)))
+
     def submit(
         self,
         *,

@@ -156,18 +156,19 @@ class World:
         times = [newest_time(_past(manifest.object)) for manifest in self.manifests]
         return max((time for time in times if time is not None), default=None)
 
-    def apply_to(self, engine: Engine, *, now: TimeLike) -> AppliedWorld:
-        """Create all objects at `now`.
+    def apply_to(self, engine: Engine, *, now: TimeLike, dry_run: bool = False) -> AppliedWorld:
+        """Create all objects at `now`; with `dry_run` only report what would be said about them.
 
         Raises:
             ManifestError: Everything that is wrong with them.
         """
+        apply = engine._check if dry_run else engine.apply
         if self.trusted:
             made = set(map(id, self.made))
-            applied = engine.apply([it for it in self.manifests if id(it) not in made], now=now, trusted=True)
-            warnings = (*applied.warnings, *engine.apply(self.made, now=now).warnings)
+            applied = apply([it for it in self.manifests if id(it) not in made], now=now, trusted=True)
+            warnings = (*applied.warnings, *apply(self.made, now=now).warnings)
         else:
-            applied = engine.apply(self.manifests, now=now)
+            applied = apply(self.manifests, now=now)
             warnings = applied.warnings
         # Count rather than look up: a job may leave its name and namespace to the API server.
         unread = Counter(ref.kind for ref in applied.foreign)

@@ -103,6 +103,16 @@ def test_nothing_is_added_to_a_dump() -> None:
     assert (applied.warnings, applied.unread) == ((), {})
 
 
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_dry_run_reports_the_same_and_applies_nothing(trusted: bool) -> None:
+    queue = manifest("LocalQueue", "lq", namespace="x").object
+    odd = Manifest({**queue, "spec": {"clusterQueue": "cq", "stopPolice": "Hold"}})
+    world = World.of([odd, manifest("Secret", "s", namespace="x", api_version="v1")], trusted=trusted)
+    engine = Engine()
+    assert world.apply_to(engine, now=NOW, dry_run=True) == world.apply_to(Engine(), now=NOW)
+    assert engine.objects("LocalQueue") == ()
+
+
 def test_future_times_are_not_the_newest() -> None:
     plain: Any = manifest("Workload", "w", creationTimestamp="2026-01-01T00:00:00Z").object
     plain["spec"] = {

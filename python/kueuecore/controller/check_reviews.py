@@ -28,6 +28,7 @@ class CheckReviews:
     def __init__(self, controllers: Sequence[CheckController]) -> None:
         self._controllers = CheckControllers(controllers)
         self.controllers = self._controllers.controllers
+        self._read = {"AdmissionCheck", *self.kinds} if self.controllers else set()
         self._checks: dict[str, JsonObject] = {}
         # The version of each AdmissionCheck whose status is being written.
         self._written: dict[str, JsonObject] = {}
@@ -40,6 +41,10 @@ class CheckReviews:
     def kinds(self) -> Mapping[str, tuple[str, str]]:
         """The kinds that the check controllers watch: apiVersion and plural by kind."""
         return {kind: it for controller in self.controllers for kind, it in controller.kinds.items()}
+
+    def reads(self, kind: str) -> bool:
+        """Return whether a check controller watches a kind other than Workloads."""
+        return kind in self._read
 
     @property
     def open(self) -> tuple[WorkloadKey, ...]:

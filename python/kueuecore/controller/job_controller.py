@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from kueuecore._arguments import instance, mapping, shown, text
 from kueuecore._json import JsonObject, text_at
-from kueuecore.controller import validation
 from kueuecore.controller.job_counts import JobCounts
-from kueuecore.controller.job_store import JobKey, JobStore
+from kueuecore.controller.job_store import JobKey, JobStore, linked_by
 from kueuecore.controller.loop import Controller
 from kueuecore.controller.metrics import Metrics
-from kueuecore.controller.versions import Key, Version, key_of
-from kueuecore.controller.watched_kinds import WATCHED, is_of_another_group
+from kueuecore.controller.object_store import Follower
+from kueuecore.controller.versions import Key
+from kueuecore.controller.watched_kinds import OF_NODES, WATCHED
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.jobs import (
     INTEGRATIONS,
@@ -40,7 +40,9 @@ __all__ = ["JobController", "JobWork"]
 
 # As in Kueue's work queues: each failure doubles the pause.
 _LONGEST_PAUSE_NS = 300 * SECOND_NS
-_AROUND: Mapping[str, tuple[str, str]] = {"PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses")}
+_PRIORITIES: Mapping[str, tuple[str, str]] = {"PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses")}
+# What jobs may wait for.
+_AROUND: Mapping[str, tuple[str, str]] = {**WATCHED, **_PRIORITIES}
 # Frameworks whose objects are watched because another framework needs them.
 _BROUGHT: Mapping[str, tuple[str, ...]] = {
     DEPLOYMENT.framework: (POD.framework,),
@@ -76,7 +78,8 @@ class JobController:
     have done is reported to the loop. Not safe to use from several threads at a time.
 
     Args:
-        loop: The controller that schedules the Workloads; everything observed is passed on to it.
+        loop: The controller that schedules the Workloads. Both have one store of objects: what either observes, both
+            know, also what the loop has seen before.
         configuration: How jobs are managed.
         integrations: The kinds of jobs.
         metrics: Counts new Workloads and gates removed from pods; usually those of the loop.
@@ -114,7 +117,10 @@ class JobController:
         self._configuration = configuration_or_default(configuration)
         self._integrations = integrations
         self._kinds = self._watched_kinds()
-        self._store = JobStore(self._configuration, integrations)
+        objects = loop._objects.store
+        # Nodes, which change all the time, do not matter to jobs.
+        kinds = {kind: it for kind, it in self._kinds.items() if kind not in OF_NODES or kind == POD.kind}
+        self._store = JobStore(objects, kinds, self._configuration, integrations)
         self._counts = JobCounts(metrics, self._store.get)
         # When each job is due.
         self._due: dict[JobKey, int] = {}
@@ -126,6 +132,7 @@ class JobController:
         self._gone: dict[JobKey, JsonObject] = {}
         # Jobs that wait for something, and what for.
         self._waiting: dict[JobKey, str] = {}
+        objects.follow(Follower(kinds, self._check, self._note, self._note_watched), loop.engine.now)
 
     @property
     def kinds(self) -> Mapping[str, tuple[str, str]]:
@@ -133,7 +140,7 @@ class JobController:
         return self._kinds
 
     def _watched_kinds(self) -> Mapping[str, tuple[str, str]]:
-        found = {**self._loop.kinds, **_AROUND}
+        found = {**self._loop.kinds, **_PRIORITIES}
         enabled = {*self._configuration.frameworks}
         for framework in self._configuration.frameworks:
             # Serving kinds bring pods that wait, even if pods by themselves are not enabled.
@@ -149,136 +156,52 @@ class JobController:
                     found["Pod"] = POD.api_version, "pods"
         return found
 
-    # Watching.
+    # Watching: the loop does, and passes on what matters to jobs.
 
-    def observe(self, event: Mapping[str, Any], *, now: TimeLike) -> bool:
-        """Take in a watch event, in any order and repeated or not.
-
-        Args:
-            event: `type` and `object`, as for `Controller.observe`, which also gets it.
-            now: The time.
-
-        Raises:
-            WatchError, ManifestError, TypeError, ValueError: As `Controller.observe`. Nothing has changed.
-
-        Returns:
-            False if the event is old, or its kind is not watched.
-        """
-        at = nanoseconds(now)
-        kind, manifest = validation.event_of(event)
-        key, version = key_of(manifest), Version.of(manifest)
-        if kind not in ("BOOKMARK", "DELETED"):
-            self._check(manifest)
-        is_news = self._loop.observe(event, now=at)
-        if key[0] not in self.kinds or is_of_another_group(manifest, self.kinds):
-            return is_news
-        if kind == "DELETED" and self._store.versions.is_gone(key, version):
-            self._forget(key, version, at)
-            is_news = True
-        elif kind not in ("BOOKMARK", "DELETED"):
-            is_news |= self._take_if_new(manifest, at)
-        self._note_watched(key[0], version, at)
-        return is_news
+    def observe(self, event: Mapping[str, Any], *, now: TimeLike, data: bytes = b"") -> bool:
+        """Take in a watch event, as `Controller.observe`. A pod that would spoil its group is refused, too."""
+        return self._loop.observe(event, now=now, data=data)
 
     def take_answer(self, manifest: JsonObject, *, now: TimeLike) -> bool:
-        """Take in the answer to a request: the current object, before a watch shows it.
-
-        Raises:
-            ManifestError, TypeError: As `Controller.observe`. Nothing has changed.
-
-        Returns:
-            False if it is old, or its kind is not watched.
-        """
-        at = nanoseconds(now)
-        self._check(instance("manifest", manifest, dict))
-        is_news = self._loop.take_answer(manifest, now=at)
-        if text_at(manifest, "kind") not in self.kinds or is_of_another_group(manifest, self.kinds):
-            return is_news
-        return self._take_if_new(manifest, at) or is_news
-
-    def _take_if_new(self, manifest: JsonObject, at: int) -> bool:
-        is_news = self._store.versions.is_news(key_of(manifest), Version.of(manifest))
-        if is_news:
-            self._take(manifest, at)
-        return is_news
-
-    def _note_watched(self, kind: str, version: Version, at: int) -> None:
-        """Note how far a watch of a kind has come: jobs that may have been missed are known by then."""
-        self._store.versions.note_watched(kind, version)
-        self._due |= dict.fromkeys(self._store.take_unsure(kind), at)
+        """Take in the answer to a request before a watch shows it, as `Controller.take_answer`."""
+        return self._loop.take_answer(instance("manifest", manifest, dict), now=now)
 
     def resync(
         self, kind: str, objects: Iterable[JsonObject], *, now: TimeLike, resource_version: str = ""
     ) -> tuple[Problem, ...]:
-        """Take in the list of all objects of a kind: objects missing from it were deleted.
-
-        Args:
-            kind: One of `kinds`.
-            objects: All of them. Items of an API server's list have no `kind`; it is filled in.
-            now: The time.
-            resource_version: `metadata.resourceVersion` of the list.
-
-        Returns:
-            The problems of the objects that were rejected; the others were taken in.
-
-        Raises:
-            TypeError, ValueError: As `Controller.resync`. Nothing has changed.
-        """
-        at, kind = nanoseconds(now), text("kind", kind)
-        version = Version("", text("resource_version", resource_version))
-        if kind not in self.kinds:
+        """Take in the list of all objects of one of its `kinds`, as `Controller.resync`."""
+        if text("kind", kind) not in self.kinds:
             raise ValueError(f"{shown(kind)} is not watched: the kinds are {', '.join(self.kinds)}")
-        listed = validation.listed_objects(kind, self.kinds[kind][0], objects)
-        whole, places = [it for it, _ in listed.values()], [place for _, place in listed.values()]
-        if kind in self._loop.kinds:
-            problems = self._loop.resync(kind, whole, now=at, resource_version=resource_version)
-        else:
-            problems = validation.problems_in(whole, self._check)
-        refused = {it.index for it in problems}
-        whole = [it for index, it in enumerate(whole) if index not in refused]
-        for key in self._store.versions.missing(kind, listed.keys(), version):
-            self._forget(key, version, at)
-        for manifest in whole:
-            if self._store.versions.is_news(key_of(manifest), Version.of(manifest)):
-                self._take(manifest, at)
-        self._store.versions.list_taken(kind, version)
-        self._note_watched(kind, version, at)
-        return tuple(replace(it, index=None if it.index is None else places[it.index]) for it in problems)
+        return self._loop.resync(kind, objects, now=now, resource_version=resource_version)
+
+    # From the store of objects.
 
     def _check(self, manifest: JsonObject) -> None:
-        """Refuse a pod that would spoil its group, and a version that is not an API server's."""
-        validation.check_version(manifest)
+        """Refuse a pod that would spoil its group."""
         if self._store.is_job(manifest) and (key := self._store.job_key(manifest)).kind == POD_GROUP.kind:
             pod_group(key.name, [manifest])
 
-    def _take(self, manifest: JsonObject, at: int) -> None:
-        before = self._store.get(key_of(manifest))
-        if before is not None and not Version.of(manifest).is_same_object(Version.of(before)):
-            # Its deletion was missed.
-            self._forget(key_of(manifest), Version.of(before), at)
-        elif before is not None:
+    def _note(self, key: Key, before: JsonObject | None, after: JsonObject | None, at: int) -> None:
+        if before is not None and (after is None or linked_by(before) != linked_by(after)):
             self._touch(before, at)
-        self._store.put(manifest)
-        self._counts.see(key_of(manifest), manifest)
-        self._touch(manifest, at)
-
-    def _forget(self, key: Key, version: Version, at: int) -> None:
-        before = self._store.get(key)
-        if before is None:
-            self._store.drop(key, version)
-            return
-        self._touch(before, at)
-        if self._store.is_job(before):
+        if before is not None and after is None and self._store.is_job(before):
             job = self._store.job_key(before)
             # A group matters once its last pod is gone.
             self._gone[job] = pod_group(job.name, [before]) if job.kind == POD_GROUP.kind else before
-        self._store.drop(key, version)
+        self._store.note(key, before, after)
+        if after is not None:
+            self._counts.see(key, after)
+            self._touch(after, at)
+
+    def _note_watched(self, kind: str, at: int) -> None:
+        """Note that a watch of a kind has come further: jobs that may have been missed are known by then."""
+        self._due |= dict.fromkeys(self._store.take_unsure(kind), at)
 
     def _touch(self, manifest: JsonObject, at: int) -> None:
         """Make the jobs due that the change of an object affects."""
         if self._store.is_job(manifest) or text_at(manifest, "kind") == "Workload":
             self._due |= dict.fromkeys(self._store.touched_by(manifest), at)
-        elif text_at(manifest, "kind") in {**WATCHED, **_AROUND} or text_at(manifest, "kind") in RUNTIMES:
+        elif text_at(manifest, "kind") in _AROUND or text_at(manifest, "kind") in RUNTIMES:
             self._due |= dict.fromkeys(self._waiting, at)
 
     # Work.

@@ -1,14 +1,15 @@
-"""Stores the jobs of a cluster, what they own and what they depend on, as far as a controller has seen them."""
+"""Knows which stored objects are jobs, what they own and what they depend on."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._nested import remove
-from kueuecore.controller.versions import Key, Version, Versions, key_of
+from kueuecore.controller.object_store import ObjectStore
+from kueuecore.controller.versions import Key, Version, key_of
 from kueuecore.errors import ObjectRef
 from kueuecore.jobs import Integration, JobsConfiguration, Surroundings, integration_of, pod_group
 from kueuecore.jobs.context import annotations_of, is_elastic, labels_of
@@ -23,7 +24,7 @@ from kueuecore.jobs.stateful_set import STATEFUL_SET
 from kueuecore.jobs.validation import prebuilt_workload
 from kueuecore.manifests import object_ref
 
-__all__ = ["JobKey", "JobStore"]
+__all__ = ["JobKey", "JobStore", "linked_by"]
 
 JobKey: TypeAlias = ObjectRef
 """Kind, name and namespace of a job; for pods in a group, those of the group, with kind PodList."""
@@ -32,17 +33,26 @@ _GROUP = POD_GROUP.kind
 
 
 class JobStore:
-    """Stores objects by key, and who owns what.
+    """An index of stored objects by owner, by group and by the Workload that they name.
 
     Args:
+        objects: The objects, of any kind.
+        kinds: Those of them that matter to jobs.
         configuration: How jobs are managed.
         integrations: The kinds of jobs.
     """
 
-    def __init__(self, configuration: JobsConfiguration, integrations: Mapping[tuple[str, str], Integration]) -> None:
+    def __init__(
+        self,
+        objects: ObjectStore,
+        kinds: Collection[str],
+        configuration: JobsConfiguration,
+        integrations: Mapping[tuple[str, str], Integration],
+    ) -> None:
+        self._objects = objects
+        self._kinds = kinds
         self._configuration = configuration
         self._integrations = integrations
-        self._objects: dict[Key, JsonObject] = {}
         # Keyed as `Surroundings` look them up.
         self._by_key: dict[tuple[str, str, str, str], JsonObject] = {}
         self._groups: defaultdict[_Name, dict[str, JsonObject]] = defaultdict(dict)
@@ -58,15 +68,14 @@ class JobStore:
         self._unsure: dict[str, dict[JobKey, None]] = {}
         # The version in which a Workload was first seen with its present owners, who existed before.
         self._owned_since: dict[_Name, Version] = {}
-        self.versions = Versions()
 
     def get(self, key: Key) -> JsonObject | None:
         """Return a known object."""
-        return self._objects.get(key)
+        return self._objects.get(key) if key[0] in self._kinds else None
 
     def __iter__(self) -> Iterator[JsonObject]:
         """Yield all objects."""
-        return iter(self._objects.values())
+        return self._objects.of_kinds(self._kinds)
 
     def is_job(self, manifest: JsonObject) -> bool:
         """Return whether an object is a job of a known kind."""
@@ -74,34 +83,33 @@ class JobStore:
 
     # Changes.
 
-    def put(self, manifest: JsonObject) -> None:
-        """Take in a new or changed object."""
-        key = key_of(manifest)
-        before = self._objects.get(key)
-        if before is not None:
-            self._unlink(before)
-        self._objects[key] = manifest
-        if key[0] == "Workload" and (before is None or _owners(before) != _owners(manifest)):
-            self._owned_since[key[1:]] = Version.of(manifest)
-        self._link(manifest)
-        if not self._is_followed(manifest) and (before is None or _settings(before) != _settings(manifest)):
+    def note(self, key: Key, before: JsonObject | None, after: JsonObject | None) -> None:
+        """Take in that an object is new, has changed or is gone."""
+        if before is not None and after is not None and linked_by(before) == linked_by(after):
+            self._replace(after)
+        else:
+            if before is not None:
+                self._unlink(before)
+            if after is not None:
+                self._link(after)
+        if after is None:
+            self._owned_since.pop(key[1:], None)
+        elif key[0] == "Workload" and (before is None or _owners(before) != _owners(after)):
+            self._owned_since[key[1:]] = Version.of(after)
+        if any(self._is_followed(it) for it in (before, after) if it is not None):
+            return
+        if before is None or after is None or _settings(before) != _settings(after):
             self._surroundings = None
-        self.versions.put(key, Version.of(manifest))
-
-    def drop(self, key: Key, version: Version) -> JsonObject | None:
-        """Remove a deleted object, and return it as it was."""
-        before = self._objects.pop(key, None)
-        self._owned_since.pop(key[1:], None)
-        self.versions.drop(key, version)
-        if before is not None:
-            self._unlink(before)
-            if not self._is_followed(before):
-                self._surroundings = None
-        return before
 
     def _is_followed(self, manifest: JsonObject) -> bool:
         """Return whether an object is a job or a Workload, rather than something that jobs depend on."""
         return text_at(manifest, "kind") == "Workload" or self.is_job(manifest)
+
+    def _replace(self, manifest: JsonObject) -> None:
+        """Keep the new version of an object that stays where it is."""
+        self._by_key[self._long_key(manifest)] = manifest
+        if text_at(manifest, "kind") == "Pod" and (job := self.job_key(manifest)).kind == _GROUP:
+            self._groups[job.namespace, job.name][text_at(manifest, "metadata", "name")] = manifest
 
     def _link(self, manifest: JsonObject) -> None:
         kind, namespace, name = key_of(manifest)
@@ -172,12 +180,12 @@ class JobStore:
                 yield ObjectRef(_GROUP, name, namespace)
                 owners = [it for it in owners if it[0] != "Pod"]
             for owner in owners:
-                job = self._objects.get(owner)
+                job = self.get(owner)
                 yield ObjectRef(owner[0], owner[2], namespace) if job is None else self.job_key(job)
         else:
             yield self.job_key(manifest)
             for it in _sets_of(manifest):
-                if it in self._objects:
+                if self.get(it) is not None:
                     yield ObjectRef(it[0], it[2], it[1])
             if _slice_of(manifest) is not None:
                 yield from map(self.job_key, self._above(manifest))
@@ -195,7 +203,7 @@ class JobStore:
         """Yield the owners of an object, each the controller of the one before."""
         seen, namespace = {key_of(manifest)}, text_at(manifest, "metadata", "namespace")
         owner = controller_of(manifest)
-        while (above := self._objects.get((text_at(owner, "kind"), namespace, text_at(owner, "name")))) is not None:
+        while (above := self.get((text_at(owner, "kind"), namespace, text_at(owner, "name")))) is not None:
             if key_of(above) in seen:
                 return
             seen.add(key_of(above))
@@ -205,7 +213,7 @@ class JobStore:
     def job(self, key: JobKey) -> JsonObject | None:
         """Return a job, or the group of some pods."""
         if key.kind != _GROUP:
-            found = self._objects.get((key.kind, key.namespace, key.name))
+            found = self.get((key.kind, key.namespace, key.name))
             # A pod of a group is reconciled with its group.
             return found if found is not None and self.job_key(found) == key else None
         pods = self._groups.get((key.namespace, key.name))
@@ -218,10 +226,10 @@ class JobStore:
         kind = "Pod" if is_group else key.kind
         owned = self._owned.get((key.kind, key.namespace, key.name), {})
         for place in ((key.namespace, key.name),) if is_group else owned:
-            workload = self._objects.get(("Workload", *place))
+            workload = self.get(("Workload", *place))
             if workload is None or _is_of_group(workload) != is_group:
                 continue
-            if not self.versions.knows(kind, self._owned_since[place]):
+            if not self._objects.versions.knows(kind, self._owned_since[place]):
                 # A Workload may be seen before its job, which another process has seen.
                 self._unsure.setdefault(kind, {})[key] = None
                 continue
@@ -239,18 +247,18 @@ class JobStore:
     def surroundings(self, job: JsonObject) -> Surroundings:
         """Return what a job depends on, with the Workloads that may belong to it or its owners."""
         if self._surroundings is None:
-            around = [it for it in self._objects.values() if not self._is_followed(it)]
+            around = [it for it in self if not self._is_followed(it)]
             self._surroundings = surroundings_of(around, self._configuration, self._integrations)
         key = key_of(job)
         members = None
         if key[0] in (STATEFUL_SET.kind, LEADER_WORKER_SET.kind):
-            members = [self._objects[it] for it in self._members.get(key, ())]
+            members = self._found(self._members.get(key, ()))
         workloads = self._workloads_of(job)
         if is_elastic(job, self._configuration):
             slices = dict.fromkeys(
                 ("Workload", text_at(job, "metadata", "namespace"), slice_name(it)) for it in workloads
             )
-            members = [self._objects[pod] for it in slices for pod in self._members.get(it, ())]
+            members = self._found(pod for it in slices for pod in self._members.get(it, ()))
         return self._surroundings.beside(workloads, self._by_key, members)
 
     def _workloads_of(self, job: JsonObject) -> list[JsonObject]:
@@ -262,8 +270,10 @@ class JobStore:
             keys |= self._owned.get(key_of(it), {})
             for pod in list_at(it, "items"):
                 keys |= self._owned.get(("Pod", namespace, text_at(pod, "metadata", "name")), {})
-        found = (self._objects.get(("Workload", *it)) for it in keys)
-        return [it for it in found if it is not None]
+        return self._found(("Workload", *it) for it in keys)
+
+    def _found(self, keys: Iterable[Key]) -> list[JsonObject]:
+        return [it for key in keys if (it := self.get(key)) is not None]
 
 
 def _sets_of(manifest: JsonObject) -> Iterator[Key]:
@@ -294,6 +304,12 @@ def _stand_in(owner: JsonValue, namespace: str) -> JsonObject:
 
 def _age(pod: JsonObject) -> tuple[str, str]:
     return text_at(pod, "metadata", "creationTimestamp"), text_at(pod, "metadata", "name")
+
+
+def linked_by(manifest: JsonObject) -> list[JsonValue]:
+    """Return all that decides to which others an object belongs."""
+    metadata = object_at(manifest, "metadata")
+    return [manifest.get("apiVersion"), *(metadata.get(name) for name in ("labels", "annotations", "ownerReferences"))]
 
 
 def _settings(manifest: JsonObject) -> JsonObject:

@@ -19,15 +19,17 @@ from kueuecore.controller.idle_cycles import IdleCycles
 from kueuecore.controller.local_queue_usage import next_sampling, with_usage
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.object_intake import ObjectIntake
+from kueuecore.controller.object_store import ObjectStore
 from kueuecore.controller.open_writes import OpenWrites
 from kueuecore.controller.pod_failures import PodFailures
 from kueuecore.controller.pod_releases import PodReleases
 from kueuecore.controller.queue_statuses import QueueStatuses
 from kueuecore.controller.retention import Retention
+from kueuecore.controller.side_controllers import SideController
 from kueuecore.controller.topology_finalizers import TopologyFinalizers
 from kueuecore.controller.variant_families import VariantFamilies
 from kueuecore.controller.versions import Version, key_of
-from kueuecore.controller.watched_kinds import OF_NODES, WATCHED, is_of_another_group
+from kueuecore.controller.watched_kinds import OF_NODES, SOMETIMES_WATCHED, WATCHED, is_of_another_group
 from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.controller.write_answers import WriteAnswers
 from kueuecore.controller.writes import Turn, conditions_that_hold
@@ -38,7 +40,7 @@ from kueuecore.jobs.context import JobsConfiguration
 from kueuecore.jobs.job_report import JobReport
 from kueuecore.manifests import object_ref
 from kueuecore.times import END_NS, SECOND_NS, TimeLike, nanoseconds
-from kueuecore.writes import Answer, Verb, Write
+from kueuecore.writes import Answer, Write
 
 __all__ = ["Controller"]
 
@@ -95,30 +97,27 @@ class Controller:
         self._considered = considered
         self._metrics = metrics
         self._check_reviews = CheckReviews(checks)
+        store = ObjectStore({**self._check_reviews.kinds, **WATCHED, **SOMETIMES_WATCHED})
         self._workloads = WorkloadRecords()
         self._writes = OpenWrites(self.engine, self._workloads)
         self._idle_cycles = IdleCycles(self.engine)
-        self._families = VariantFamilies(self.engine.configuration, self._workloads, self._writes)
-        delay = status_delay_seconds
-        delay_ns = None if delay is None else _arguments.number("status_delay_seconds", delay) * SECOND_NS
-        self._statuses = QueueStatuses(self.engine, delay_ns=delay_ns)
-        self._pod_failures = PodFailures(self.engine)
         self._of_nodes = OF_NODES if _arguments.flag("watches_nodes", watches_nodes) else {}
-        self._releases = PodReleases(self._workloads, JobsConfiguration.of(self.engine.configuration), metrics)
-        self._topologies = TopologyFinalizers()
-        self._retention = Retention(self.engine.configuration, self._workloads, self._writes.writer)
-        self._objects = ObjectIntake(
-            self.engine,
-            self._workloads,
-            self._check_reviews,
+        settings = self.engine.configuration
+        self._families = VariantFamilies(settings, self._workloads, self._writes, self._idle_cycles)
+        # In the order of their writes in a turn.
+        sides: list[SideController] = [
             self._families,
-            self._idle_cycles,
-            self._statuses,
-            self._pod_failures,
-            self._retention,
-            self._releases,
-            self._topologies,
-            metrics,
+            Retention(settings, self._workloads, self._writes),
+            PodReleases(self._workloads, JobsConfiguration.of(settings), metrics),
+            PodFailures(self.engine),
+            TopologyFinalizers(),
+        ]
+        if status_delay_seconds is not None:
+            delay_ns = _arguments.number("status_delay_seconds", status_delay_seconds) * SECOND_NS
+            sides.append(QueueStatuses(self.engine, store, delay_ns=delay_ns))
+        self._sides = tuple(sides)
+        self._objects = ObjectIntake(
+            self.engine, store, self._workloads, self._check_reviews, self._idle_cycles, self._sides, metrics
         )
         # The cycles of an empty engine decide nothing.
         self._scheduler = self.engine if _arguments.flag("schedules", schedules) else Engine()
@@ -137,13 +136,14 @@ class Controller:
         """
         return {**self._check_reviews.kinds, **self._of_nodes, **WATCHED}
 
-    def observe(self, event: Mapping[str, Any], *, now: TimeLike) -> bool:
+    def observe(self, event: Mapping[str, Any], *, now: TimeLike, data: bytes = b"") -> bool:
         """Take in a watch event, in any order and repeated or not.
 
         Args:
             event: `type` (ADDED, MODIFIED, DELETED, BOOKMARK, ERROR; `None` as kopf gives it is ADDED) and `object`, as
                 the API server sends them. The object is not copied: do not change it afterwards.
             now: The time.
+            data: The object as JSON, as it came, if you still have that: it need not be written again for the engine.
 
         Raises:
             WatchError: The event is an error.
@@ -157,8 +157,7 @@ class Controller:
         """
         at = nanoseconds(now)
         kind, manifest = validation.event_of(event)
-        validation.check_version(manifest)
-        return self._objects.observe(kind, manifest, at)
+        return self._objects.observe(kind, manifest, at, data=_arguments.instance("data", data, bytes))
 
     def take_answer(self, manifest: JsonObject, *, now: TimeLike) -> bool:
         """Take in an object as the API server answered with it, before a watch shows it.
@@ -173,7 +172,6 @@ class Controller:
         """
         at = nanoseconds(now)
         _, checked = validation.event_of({"type": "MODIFIED", "object": manifest})
-        validation.check_version(checked)
         return self._objects.observe("MODIFIED", checked, at, is_answer=True)
 
     def resync(
@@ -198,7 +196,7 @@ class Controller:
         problems: list[Problem] = []
         at, kind = nanoseconds(now), _arguments.text("kind", kind)
         version = Version("", _arguments.text("resource_version", resource_version))
-        kinds = self._objects.kinds
+        kinds = self._objects.store.kinds
         if kind not in kinds:
             raise ValueError(f"{_arguments.shown(kind)} is not watched: the kinds are {', '.join(kinds)}")
         listed = validation.listed_objects(kind, kinds[kind][0], objects)
@@ -210,7 +208,7 @@ class Controller:
             except ManifestError as error:
                 _LOGGER.warning("not taken: %s", error)
                 problems += (replace(it, index=index) for it in error.problems)
-        self._objects.versions.list_taken(kind, version)
+        self._objects.store.list_taken(kind, version, at)
         return tuple(problems)
 
     # Deciding.
@@ -244,14 +242,11 @@ class Controller:
             self._check_reviews.review_settled(self.engine, self._workloads, at)
             self._reconcile(at)
             writes = (*writes, *self._writes.open(at))
-        last_writes, deletions = self._retention.take_writes(at)
-        writes = (*family_writes, *failures, *writes, *last_writes)
+        beside = [write for side in self._sides for write in side.take_writes(at)]
+        writes = (*family_writes, *failures, *writes, *(write for write in beside if write.number))
         self._families.note_open(writes)
-        events = self._writes.take_loose_events() + self._retention.take_events()
-        objects = (*self._check_reviews.take_writes(), *self._families.take_objects(), *deletions)
-        objects = (*objects, *self._releases.take_writes(at), *self._pod_failures.take_writes(at))
-        objects = (*objects, *self._topologies.take_writes(at), *self._statuses.take_writes(at))
-        return Turn(decision, writes, events, objects)
+        objects = (*self._check_reviews.take_writes(), *(write for write in beside if not write.number))
+        return Turn(decision, writes, self._writes.take_loose_events(), objects)
 
     def next_wake(self, now: TimeLike) -> int | None:
         """Return when to take the next turn if nothing is observed before, in nanoseconds since 1970; `None`: never.
@@ -263,7 +258,7 @@ class Controller:
             now: The time.
         """
         at = nanoseconds(now)
-        if self._objects.has_news or self._workloads.has_due or self._families.has_due:
+        if self._objects.has_news or self._workloads.has_due:
             return at
         if self._scheduler.has_heads and not self._idle_cycles.are_enough:
             return at
@@ -272,9 +267,7 @@ class Controller:
         # What arrived since the last turn does not make earlier work less due.
         since = self._turned_at
         times = [self.engine.next_wake(since=since), next_sampling(self.engine, since=since)]
-        times += (self._check_reviews.next_wake(after=since), self._families.next_time())
-        times += (self._releases.next_wake(), self._pod_failures.next_wake(), self._topologies.next_wake())
-        times += (self._statuses.next_wake(), self._retention.next_wake())
+        times += (self._check_reviews.next_wake(after=since), *(side.next_wake() for side in self._sides))
         return min((max(at, it) for it in times if it is not None and it < END_NS), default=None)
 
     # Outcomes of writes.
@@ -383,9 +376,10 @@ class Controller:
         """
         accounts = self.engine._core._local_queue_accounts()
         used = {key: account["consumed"] for key, account in accounts.items() if account["consumed"]}
-        objects = [with_usage(it, used) for it in self._objects.others.values()]
-        objects += self._workloads.newest()
-        return ControllerSave(objects, self._objects.versions.to_json(), self._workloads.reports()).to_json()
+        kinds = self._objects.kinds
+        others = self._objects.store.of_kinds(kinds.keys() - {"Workload"})
+        objects = [*(with_usage(it, used) for it in others), *self._workloads.newest()]
+        return ControllerSave(objects, self._objects.versions.to_json(kinds), self._workloads.reports()).to_json()
 
     @classmethod
     def load(
@@ -463,19 +457,8 @@ class Controller:
 
     def _refused(self, write: Write, answer: Answer, at: int) -> None:
         """Pass a refused write of another object on to whoever wanted it."""
-        if write.kind in ("ClusterQueue", "LocalQueue", "Cohort"):
-            self._statuses.refused(write, at)
-        elif write.kind == "Topology":
-            self._topologies.refused(write, at)
-        elif write.verb is Verb.PATCH:
-            self._releases.refused(write, at, is_there=answer.is_conflict)
-        elif write.kind == "Pod":
-            self._pod_failures.refused(write, at)
-        elif write.kind == "Workload" and write.workload == (write.namespace, write.name):
-            self._retention.refused(write, at)
-        else:
-            about = self._families if write.kind == "Workload" else self._check_reviews
-            about.refused(write, answer, now=at)
+        if not any(side.refused(write, answer, at=at) for side in self._sides):
+            self._check_reviews.refused(write, answer, now=at)
             self._idle_cycles.end()
 
     # Deciding.

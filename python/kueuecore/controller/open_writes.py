@@ -77,6 +77,10 @@ class OpenWrites:
         _, namespace, name = key_of(record.data)
         return self._write(record, self._engine.workload(name, namespace=namespace)) is None
 
+    def hold_loose(self, event: Event) -> None:
+        """Keep an event that belongs to no write."""
+        self._loose_events.append(event)
+
     def take_loose_events(self) -> tuple[Event, ...]:
         """Take the events that belong to no write."""
         events, self._loose_events = tuple(self._loose_events), []

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.controller.sent_writes import SentWrites
+from kueuecore.controller.side_controllers import SideController
 from kueuecore.controller.versions import Key
 from kueuecore.engine import Engine
-from kueuecore.writes import Verb, Write
+from kueuecore.writes import Answer, Verb, Write
 
 __all__ = ["PodFailures"]
 
 
-class PodFailures:
+class PodFailures(SideController):
     """The pods that the engine has failed, until the API server has that too.
 
     Args:
@@ -26,8 +27,10 @@ class PodFailures:
         self._failed: dict[Key, JsonObject] = {}
         self._sent = SentWrites()
 
-    def note(self, key: Key, manifest: JsonObject | None) -> None:
-        """Take in the stored version of a pod; `None` if it was deleted."""
+    def note(self, key: Key, manifest: JsonObject | None, at: int) -> None:
+        """Take in the stored version of an object; `None` if it was deleted."""
+        if key[0] != "Pod":
+            return
         if manifest is not None and _waits(manifest):
             self._waiting[key] = manifest
             return
@@ -49,10 +52,13 @@ class PodFailures:
                 writes.append(Write(Verb.UPDATE, _as_failed(stored, condition), "status"))
         return writes
 
-    def refused(self, write: Write, at: int) -> None:
+    def refused(self, write: Write, answer: Answer, *, at: int) -> bool:
         """Retry a refused write after a pause, or as soon as a watch shows another version."""
         ref = write.object
-        self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
+        is_own = ref.kind == "Pod" and write.subresource == "status"
+        if is_own:
+            self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
+        return is_own
 
     def next_wake(self) -> int | None:
         """Return when the next write is due; `None`: none is."""

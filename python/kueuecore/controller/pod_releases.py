@@ -11,6 +11,7 @@ from kueuecore._nested import remove
 from kueuecore.checks import WorkloadKey
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.sent_writes import SentWrites
+from kueuecore.controller.side_controllers import SideController
 from kueuecore.controller.versions import Key, key_of
 from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.controller.writes import conditions_that_hold
@@ -20,7 +21,7 @@ from kueuecore.jobs.elastic_pods import slice_name
 from kueuecore.jobs.injection import TOPOLOGY_GATE
 from kueuecore.jobs.pod import group_name
 from kueuecore.jobs.pod_release import healthy_places, is_behind_topology_gate, is_placed_by_topology, workload_of_pod
-from kueuecore.writes import Verb, Write
+from kueuecore.writes import Answer, Verb, Write
 
 __all__ = ["PodReleases"]
 
@@ -29,7 +30,7 @@ _Team: TypeAlias = tuple[str, str]
 """Namespace, and the name that the pods and the workload share: for an elastic job, that of its first slice."""
 
 
-class PodReleases:
+class PodReleases(SideController):
     """The pods behind the topology gate, and the writes that release them.
 
     A workload's pods are released in rounds. The next one waits until a watch has shown the pods of the last one, or
@@ -59,8 +60,14 @@ class PodReleases:
 
     # Observed objects.
 
-    def note_pod(self, key: Key, pod: JsonObject | None, at: int) -> None:
-        """Take in the stored version of a pod; `None` if it was deleted."""
+    def note(self, key: Key, manifest: JsonObject | None, at: int) -> None:
+        """Take in the stored version of an object; `None` if it was deleted."""
+        if key[0] == "Pod":
+            self._note_pod(key, manifest, at)
+        elif key[0] == "Workload":
+            self._note_workload(key[1:], manifest)
+
+    def _note_pod(self, key: Key, pod: JsonObject | None, at: int) -> None:
         if (team := self._team_of_pod.pop(key, None)) is not None:
             remove(self._pods, team, key)
             remove(self._gated, team, key)
@@ -77,8 +84,7 @@ class PodReleases:
                 self._gated[team][key] = pod
             self._touch(team)
 
-    def note_workload(self, key: WorkloadKey, workload: JsonObject | None) -> None:
-        """Take in the stored version of a Workload; `None` if it was deleted."""
+    def _note_workload(self, key: WorkloadKey, workload: JsonObject | None) -> None:
         if (before := self._team_of_workload.pop(key, None)) is not None:
             remove(self._placed, before, key)
         if workload is None or not is_placed_by_topology(workload) or "Finished" in conditions_that_hold(workload):
@@ -168,17 +174,20 @@ class PodReleases:
 
     # Outcomes.
 
-    def refused(self, write: Write, at: int, *, is_there: bool) -> None:
+    def refused(self, write: Write, answer: Answer, *, at: int) -> bool:
         """Retry a refused release after a pause.
 
         After a conflict there is a newer version of the pod, which may be released already: its room is kept until a
         watch shows it.
         """
         ref = write.object
-        key: Key = "Pod", ref.namespace, ref.name
+        key: Key = ref.kind, ref.namespace, ref.name
+        if ref.kind != "Pod" or write.verb is not Verb.PATCH:
+            return False
         self._sent.refuse(key, at)
-        if not is_there and (team := self._team_of_pod.get(key)) is not None:
+        if not answer.is_conflict and (team := self._team_of_pod.get(key)) is not None:
             remove(self._open, team, key)
+        return True
 
     def next_wake(self) -> int | None:
         """Return when the next write is due; 0: at once; `None`: none is."""

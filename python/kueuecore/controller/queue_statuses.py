@@ -7,11 +7,13 @@ from typing import Any
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._patches import whole_seconds
+from kueuecore.controller.object_store import ObjectStore
 from kueuecore.controller.sent_writes import SentWrites
+from kueuecore.controller.side_controllers import SideController
 from kueuecore.controller.versions import Key
 from kueuecore.engine import Engine
 from kueuecore.times import SECOND_NS, format_time
-from kueuecore.writes import Verb, Write
+from kueuecore.writes import Answer, Verb, Write
 
 __all__ = ["QueueStatuses", "is_answer", "with_status"]
 
@@ -31,36 +33,33 @@ def _without_status(manifest: JsonObject) -> JsonObject:
     return {**manifest, "metadata": metadata, "status": None}
 
 
-class QueueStatuses:
+class QueueStatuses(SideController):
     """Writes the statuses of queues and cohorts that differ from the stored ones.
 
     It looks only at those that have changed since last time, in the engine or as stored.
 
     Args:
         engine: Has the statuses to store.
-        delay_ns: How long a change waits for others, in nanoseconds; `None`: write nothing.
+        objects: The objects as the API server has them.
+        delay_ns: How long a change waits for others, in nanoseconds.
     """
 
-    def __init__(self, engine: Engine, *, delay_ns: int | None) -> None:
+    def __init__(self, engine: Engine, objects: ObjectStore, *, delay_ns: int) -> None:
         self._engine = engine
+        self._objects = objects
         self._delay_ns = delay_ns
-        # The objects as the API server has them.
-        self._stored: dict[Key, JsonObject] = {}
         # What may have to be written, and since when.
         self._open: dict[Key, int] = {}
         self._sent = SentWrites()
-        if delay_ns is not None:
-            engine._core._take_changed_queues(None)
+        engine._core._take_changed_queues(None)
 
     def note(self, key: Key, manifest: JsonObject | None, at: int) -> None:
         """Take in the stored version of an object; `None` if it was deleted."""
-        if self._delay_ns is None or key[0] not in _KINDS:
+        if key[0] not in _KINDS:
             return
         if manifest is None:
-            self._stored.pop(key, None)
             self._drop(key)
             return
-        self._stored[key] = manifest
         self._open.setdefault(key, at)
         # Our own writes come back, mostly agreeing with the engine: not worth a turn.
         if self._sent.has(key) and with_status(manifest, self._rendered(key), now=at) is manifest:
@@ -68,13 +67,11 @@ class QueueStatuses:
 
     def take_writes(self, at: int) -> list[Write]:
         """Return the writes that are due: at most one for each version of an object."""
-        if self._delay_ns is None:
-            return []
         for kind, namespace, name in self._engine._core._take_changed_queues(None):
             self._open.setdefault((kind, namespace, name), at)
         writes: list[Write] = []
         for key, since in list(self._open.items()):
-            stored = self._stored.get(key)
+            stored = self._objects.get(key)
             if stored is None:
                 # Only named, or not seen yet.
                 self._drop(key)
@@ -88,19 +85,20 @@ class QueueStatuses:
                 writes.append(Write(Verb.UPDATE, after, "status"))
         return writes
 
-    def refused(self, write: Write, at: int) -> None:
+    def refused(self, write: Write, answer: Answer, *, at: int) -> bool:
         """Retry a refused write after a pause, or as soon as a watch shows another version."""
         ref = write.object
-        self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
+        is_own = ref.kind in _KINDS
+        if is_own:
+            self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
+        return is_own
 
     def next_wake(self) -> int | None:
         """Return when the next write is due; `None`: none is."""
-        if self._delay_ns is None:
-            return None
         times = (
             max(since + self._delay_ns, self._sent.next_time(key, stored))
             for key, since in self._open.items()
-            if (stored := self._stored.get(key)) is not None
+            if (stored := self._objects.get(key)) is not None
         )
         return min(times, default=None)
 

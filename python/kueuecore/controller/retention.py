@@ -8,14 +8,16 @@ from kueuecore._conditions import transition_time
 from kueuecore._json import JsonObject, list_at, text_at
 from kueuecore.checks import WorkloadKey
 from kueuecore.configuration import Configuration
+from kueuecore.controller.open_writes import OpenWrites
 from kueuecore.controller.sent_writes import SentWrites
+from kueuecore.controller.side_controllers import SideController
+from kueuecore.controller.versions import Key
 from kueuecore.controller.workload_records import WorkloadRecords
-from kueuecore.controller.workload_writer import WorkloadWriter
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.decisions import Event
 from kueuecore.jobs.workload_builder import RESOURCE_IN_USE
 from kueuecore.times import duration_ns
-from kueuecore.writes import Verb, Write, reference
+from kueuecore.writes import Answer, Verb, Write, reference
 
 __all__ = ["Retention", "retention_ns"]
 
@@ -26,31 +28,32 @@ def retention_ns(configuration: Configuration) -> int | None:
     return duration_ns(after) if after else None
 
 
-class Retention:
+class Retention(SideController):
     """The finished Workloads, and when each is to be deleted.
 
     Args:
         configuration: Sets how long they are kept.
         workloads: The Workloads as they are stored.
-        writer: Makes the writes of Workloads.
+        writes: Makes the writes of Workloads, and takes the events.
     """
 
-    def __init__(self, configuration: Configuration, workloads: WorkloadRecords, writer: WorkloadWriter) -> None:
+    def __init__(self, configuration: Configuration, workloads: WorkloadRecords, writes: OpenWrites) -> None:
         self._after_ns = retention_ns(configuration)
         self._workloads = workloads
-        self._writer = writer
+        self._writes = writes
         self._due: dict[WorkloadKey, int] = {}
         # The same, sorted by time, including stale entries.
         self._times: list[tuple[int, WorkloadKey]] = []
         # Those whose retention has passed.
         self._ripe: dict[WorkloadKey, None] = {}
         self._sent = SentWrites()
-        self._events: list[Event] = []
 
-    def note(self, key: WorkloadKey, manifest: JsonObject | None) -> None:
-        """Take in the stored version of a Workload; `None` if it was deleted."""
-        if self._after_ns is None:
-            return
+    def note(self, key: Key, manifest: JsonObject | None, at: int) -> None:
+        """Take in the stored version of an object; `None` if it was deleted."""
+        if key[0] == "Workload" and self._after_ns is not None:
+            self._note(key[1:], manifest, self._after_ns)
+
+    def _note(self, key: WorkloadKey, manifest: JsonObject | None, after_ns: int) -> None:
         finished = None if manifest is None else conditions_that_hold(manifest).get("Finished")
         # A Workload that is already being deleted needs no help, unless the finalizer blocks it.
         is_done = manifest is not None and _is_going(manifest) and not _has_finalizer(manifest)
@@ -59,15 +62,14 @@ class Retention:
             self._ripe.pop(key, None)
             self._sent.forget(("Workload", *key))
             return
-        due = transition_time(finished) + self._after_ns
+        due = transition_time(finished) + after_ns
         if self._due.get(key) != due:
             self._due[key] = due
             heappush(self._times, (due, key))
 
-    def take_writes(self, at: int) -> tuple[list[Write], list[Write]]:
+    def take_writes(self, at: int) -> list[Write]:
         """Return the writes that are due: the finalizer is removed first, then the Workload is deleted."""
         writes: list[Write] = []
-        deletions: list[Write] = []
         while self._times and self._times[0][0] <= at:
             due, key = heappop(self._times)
             if self._due.get(key) == due:
@@ -78,23 +80,23 @@ class Retention:
                 continue
             stored, ref = record.data, ("Workload", *key)
             if _has_finalizer(stored):
-                record.write = self._writer.without_finalizer(stored, RESOURCE_IN_USE)
+                record.write = self._writes.writer.without_finalizer(stored, RESOURCE_IN_USE)
                 writes.append(record.write)
             elif self._sent.may_send(ref, stored, at):
                 if not self._sent.has(ref):
-                    self._events.append(Event("Normal", "Deleted", *key, _MESSAGE))
+                    self._writes.hold_loose(Event("Normal", "Deleted", *key, _MESSAGE))
                 self._sent.send(ref, stored, at)
-                deletions.append(Write(Verb.DELETE, reference(stored), workload=key))
-        return writes, deletions
+                writes.append(Write(Verb.DELETE, reference(stored), workload=key))
+        return writes
 
-    def take_events(self) -> tuple[Event, ...]:
-        """Take the events about deleted Workloads."""
-        events, self._events = tuple(self._events), []
-        return events
-
-    def refused(self, write: Write, at: int) -> None:
+    def refused(self, write: Write, answer: Answer, *, at: int) -> bool:
         """Retry a refused deletion after a pause."""
-        self._sent.refuse(("Workload", *write.workload), at)
+        ref = write.object
+        # Variants are deleted for their parents.
+        is_own = ref.kind == "Workload" and write.workload == (ref.namespace, ref.name)
+        if is_own:
+            self._sent.refuse(("Workload", *write.workload), at)
+        return is_own
 
     def next_wake(self) -> int | None:
         """Return when the next Workload is due; `None` if none is."""

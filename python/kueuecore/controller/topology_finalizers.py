@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from kueuecore._json import JsonObject, JsonValue, list_at, text_at
 from kueuecore.controller.sent_writes import SentWrites
+from kueuecore.controller.side_controllers import SideController
 from kueuecore.controller.versions import Key
 from kueuecore.jobs.workload_builder import RESOURCE_IN_USE
-from kueuecore.writes import Verb, Write, patch_of
+from kueuecore.writes import Answer, Verb, Write, patch_of
 
 __all__ = ["TopologyFinalizers"]
 
 
-class TopologyFinalizers:
+class TopologyFinalizers(SideController):
     """The Topologies, and the flavors that name them."""
 
     def __init__(self) -> None:
@@ -19,7 +20,7 @@ class TopologyFinalizers:
         self._topology_of_flavor: dict[Key, str] = {}
         self._sent = SentWrites()
 
-    def note(self, key: Key, manifest: JsonObject | None) -> None:
+    def note(self, key: Key, manifest: JsonObject | None, at: int) -> None:
         """Take in the stored version of an object; `None` if it was deleted."""
         if key[0] == "Topology":
             self._topologies.pop(key, None)
@@ -40,10 +41,13 @@ class TopologyFinalizers:
                 writes.append(Write(Verb.PATCH, patch_of(stored, {"metadata": {"finalizers": finalizers}})))
         return writes
 
-    def refused(self, write: Write, at: int) -> None:
+    def refused(self, write: Write, answer: Answer, *, at: int) -> bool:
         """Retry a refused write after a pause, or as soon as a watch shows another version."""
         ref = write.object
-        self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
+        is_own = ref.kind == "Topology"
+        if is_own:
+            self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
+        return is_own
 
     def next_wake(self) -> int | None:
         """Return when the next write is due; 0: at once; `None`: none is."""

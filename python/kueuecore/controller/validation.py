@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 
 from kueuecore._arguments import each, shown
 from kueuecore._json import JsonObject, int_at, object_at, text_at
@@ -12,7 +11,7 @@ from kueuecore.controller.versions import Key, Version, key_of
 from kueuecore.engine import Engine
 from kueuecore.errors import KueuecoreError, ManifestError, Problem
 from kueuecore.jobs.context import group_of
-from kueuecore.manifests import object_ref, to_json_lines
+from kueuecore.manifests import object_ref
 
 _LONGEST_VERSION = 253
 _EVENT_TYPES = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
@@ -47,7 +46,7 @@ def event_of(event: object) -> tuple[object, JsonObject]:
 
     Raises:
         WatchError: The event is an error.
-        ManifestError: One of them is missing.
+        ManifestError: One of them is missing, or the object's version is not an API server's.
         TypeError: The event is not plain data.
         ValueError: The type does not exist.
     """
@@ -62,6 +61,7 @@ def event_of(event: object) -> tuple[object, JsonObject]:
     manifest = plain_object(event["object"], "the object of the event")
     if kind == "ERROR":
         raise WatchError(int_at(manifest, "code", default=500), text_at(manifest, "message"))
+    check_version(manifest)
     return kind, manifest
 
 
@@ -92,36 +92,20 @@ def check_version(manifest: JsonObject) -> None:
             raise ManifestError([Problem(message, field=field, remedy=remedy, object=object_ref(manifest))])
 
 
-def problems_in(listed: Iterable[JsonObject], check: Callable[[JsonObject], None]) -> tuple[Problem, ...]:
-    """Return the problems that a check finds in the objects of a list, with their positions."""
-    problems: list[Problem] = []
-    for index, it in enumerate(listed):
-        try:
-            check(it)
-        except ManifestError as error:
-            problems += (replace(problem, index=index) for problem in error.problems)
-    return tuple(problems)
-
-
-def check(manifest: JsonObject, at: int) -> None:
-    """Refuse what an engine would refuse, before anything changes."""
-    Engine().apply(to_json_lines([manifest]), now=at, trusted=True)
-
-
-def checked_answer(name: str, answer: JsonObject, stored: JsonObject, at: int) -> JsonObject:
+def checked_answer(name: str, answer: JsonObject, stored: JsonObject, engine: Engine, at: int) -> JsonObject:
     """Return the API server's answer about a stored object; `name` says what it was passed as."""
     check_key(name, answer, key_of(stored))
     api_version = text_at(answer, "apiVersion")
     if group_of(api_version) != group_of(text_at(stored, "apiVersion")):
         message, remedy = f"Invalid value: {quoted(api_version)}: it is of another API group", "hand over the Workload"
         raise ManifestError([Problem(message, field="apiVersion", remedy=remedy, object=object_ref(answer))])
-    check(answer, at)
+    engine._check(answer, now=at, trusted=True)
     return answer
 
 
-def confirmed_answer(key: str, answer: JsonObject, stored: JsonObject, at: int) -> JsonObject:
+def confirmed_answer(key: str, answer: JsonObject, stored: JsonObject, engine: Engine, at: int) -> JsonObject:
     """Return the API server's answer about a Workload that it has written; `key` names it in errors."""
-    after = checked_answer("answer", answer, stored, at)
+    after = checked_answer("answer", answer, stored, engine, at)
     version, before = Version.of(after), Version.of(stored)
     if not version.is_same_object(before):
         raise ValueError(f"{key}: the answer is another Workload of that name")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 
-from kueuecore._json import JsonObject, text_at
+from kueuecore._json import JsonObject
 from kueuecore.checks import WorkloadKey
 from kueuecore.concurrent_admission import (
     PARENT_LABEL,
@@ -20,7 +20,9 @@ from kueuecore.concurrent_admission import (
     workload_key,
 )
 from kueuecore.configuration import Configuration
+from kueuecore.controller.idle_cycles import IdleCycles
 from kueuecore.controller.open_writes import OpenWrites
+from kueuecore.controller.side_controllers import SideController
 from kueuecore.controller.versions import Key
 from kueuecore.controller.workload_records import WorkloadRecords
 from kueuecore.decisions import Event
@@ -34,20 +36,24 @@ _FIRST_PAUSE_NS = 1_000_000_000
 _LONGEST_PAUSE_NS = 1_000 * _FIRST_PAUSE_NS
 
 
-class VariantFamilies:
+class VariantFamilies(SideController):
     """Creates the variants of parents, and keeps both in sync. With the gate ConcurrentAdmission off it does nothing.
 
     Args:
         configuration: Has the feature gates.
         workloads: The Workloads as they are stored.
         writes: Makes the writes.
+        idle_cycles: Reset by a refused write.
     """
 
-    def __init__(self, configuration: Configuration, workloads: WorkloadRecords, writes: OpenWrites) -> None:
+    def __init__(
+        self, configuration: Configuration, workloads: WorkloadRecords, writes: OpenWrites, idle_cycles: IdleCycles
+    ) -> None:
         self._is_on = configuration.is_enabled("ConcurrentAdmission")
         self._configuration = configuration
         self._workloads = workloads
         self._writes = writes
+        self._idle_cycles = idle_cycles
         self._index = FamilyIndex()
         self._objects: list[Write] = []
         # Variants that are being created and deleted, and the events that follow.
@@ -57,20 +63,18 @@ class VariantFamilies:
 
     # Watching.
 
-    def observe(self, manifest: JsonObject) -> None:
-        """Take in the current version of an object."""
-        if self._is_on:
+    def note(self, key: Key, manifest: JsonObject | None, at: int) -> None:
+        """Take in the stored version of an object; `None` if it was deleted."""
+        if not self._is_on:
+            return
+        if manifest is not None:
             self._index.observe(manifest)
-            if text_at(manifest, "kind") == "Workload":
-                self._note_done(workload_key(manifest), Verb.CREATE)
-
-    def forget(self, key: Key) -> None:
-        """Take in a deletion."""
-        kind, namespace, name = key
-        self._index.forget(kind, (namespace, name))
-        if kind == "Workload":
-            self._n_refused.pop((namespace, name), None)
-            self._note_done((namespace, name), Verb.DELETE)
+        else:
+            self._index.forget(key[0], key[1:])
+        if key[0] == "Workload":
+            if manifest is None:
+                self._n_refused.pop(key[1:], None)
+            self._note_done(key[1:], Verb.DELETE if manifest is None else Verb.CREATE)
 
     def note_open(self, writes: Iterable[Write]) -> None:
         """Make the Workloads of open writes due once they are answered."""
@@ -84,7 +88,7 @@ class VariantFamilies:
 
         Returns:
             The writes. The engine learns of them once they are accepted: quota that a refused write leaves in use must
-            not be given away. Variants to create and delete are in `take_objects`.
+            not be given away. Variants to create and delete are in `take_writes`.
         """
         writes: list[Write] = []
         for key in self._index.take_due(at, self._is_settled):
@@ -97,9 +101,11 @@ class VariantFamilies:
                 writes += self._review(key, record.data, queue, at)
         return tuple(writes)
 
-    def refused(self, write: Write, answer: Answer, *, now: int) -> None:
+    def refused(self, write: Write, answer: Answer, *, at: int) -> bool:
         """Retry a refused creation or deletion of a variant, with growing pauses."""
         parent, ref = write.workload, write.object
+        if ref.kind != "Workload" or parent == (ref.namespace, ref.name):
+            return False
         _LOGGER.info("%s %s/%s was refused: %s", write.verb, ref.namespace, ref.name, answer.error)
         # The writes after it were left out. If the object exists, a watch will show it.
         for key, (_, event) in list(self._under_way.items()):
@@ -108,21 +114,18 @@ class VariantFamilies:
                 del self._under_way[key]
         self._n_refused[parent] = n_refused = self._n_refused.get(parent, 0) + 1
         pause_ns = backoff_ns(n_refused, first_ns=_FIRST_PAUSE_NS, longest_ns=_LONGEST_PAUSE_NS)
-        self._index.look_at(parent, now + pause_ns)
+        self._index.look_at(parent, at + pause_ns)
+        self._idle_cycles.end()
+        return True
 
-    def take_objects(self) -> tuple[Write, ...]:
-        """Take the variants to create and delete."""
-        taken, self._objects = tuple(self._objects), []
+    def take_writes(self, at: int) -> list[Write]:
+        """Return the variants to create and delete."""
+        taken, self._objects = self._objects, []
         return taken
 
-    @property
-    def has_due(self) -> bool:
-        """Whether a parent is due now."""
-        return self._index.has_open(self._is_settled)
-
-    def next_time(self) -> int | None:
-        """Return when a gate opens or a pause ends by time alone."""
-        return self._index.next_time()
+    def next_wake(self) -> int | None:
+        """Return when a parent is due, a gate opens or a pause ends; 0: at once."""
+        return 0 if self._index.has_open(self._is_settled) else self._index.next_time()
 
     def _review(self, key: WorkloadKey, parent: JsonObject, queue: JsonObject, at: int) -> Iterator[Write]:
         records = {it: self._workloads.get(it) for it in (key, *self._index.variants_of(key))}

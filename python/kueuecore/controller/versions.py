@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from kueuecore._json import JsonObject, JsonValue, text_at
@@ -13,7 +13,7 @@ __all__ = ["Key", "Version", "Versions", "key_of", "newest_of"]
 Key: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name."""
 # An API server counts in 64 bits.
-_NUMBER = re.compile(r"[0-9]{1,20}")
+_MAX_DIGITS = 20
 # How many deletions to remember that no list has confirmed yet.
 _MOST_GONE = 10_000
 
@@ -37,7 +37,7 @@ class Version(NamedTuple):
     @property
     def number(self) -> int | None:
         """The `resourceVersion` as a number, which an API server counts up; `None` if it is not a number."""
-        return int(self.text) if _NUMBER.fullmatch(self.text) else None
+        return _number(self.text)
 
     def is_same_object(self, other: Version) -> bool:
         """Return whether it is the same object, not another one with that name."""
@@ -45,9 +45,16 @@ class Version(NamedTuple):
 
     def is_newer_than(self, other: Version) -> bool:
         """Return whether it was written after another. One without a number is newer, unless the text is the same."""
-        if self.number is not None and other.number is not None:
-            return self.number > other.number
+        number, its = _number(self.text), _number(other.text)
+        if number is not None and its is not None:
+            return number > its
         return self != other or not self.text
+
+
+@lru_cache(maxsize=256)  # each is compared several times when its object arrives
+def _number(text: str) -> int | None:
+    is_number = text.isdecimal() and text.isascii() and len(text) <= _MAX_DIGITS
+    return int(text) if is_number else None
 
 
 def newest_of(manifest: JsonObject, *others: JsonObject | None) -> JsonObject:
@@ -118,11 +125,11 @@ class Versions:
         watched = self._watched.get(kind)
         return kind in self._listed and watched is not None and not until.is_newer_than(watched)
 
-    def to_json(self) -> JsonObject:
-        """Return what is remembered besides the objects: lists, watches, and deletions."""
-        gone: list[JsonValue] = [[*key, *it] for key, it in self._gone.items()]
-        listed: JsonObject = {kind: it.text for kind, it in self._listed.items()}
-        watched: JsonObject = {kind: it.text for kind, it in self._watched.items()}
+    def to_json(self, kinds: Collection[str]) -> JsonObject:
+        """Return what is remembered of some kinds besides the objects: lists, watches, and deletions."""
+        gone: list[JsonValue] = [[*key, *it] for key, it in self._gone.items() if key[0] in kinds]
+        listed: JsonObject = {kind: it.text for kind, it in self._listed.items() if kind in kinds}
+        watched: JsonObject = {kind: it.text for kind, it in self._watched.items() if kind in kinds}
         return {"listed": listed, "watched": watched, "gone": gone}
 
     def remember(self, plain: JsonObject) -> None:

@@ -75,7 +75,7 @@ class WriteAnswers:
         if answer is None:
             after = patched(known.data, write.manifest)
         else:
-            after = validation.confirmed_answer(write.object.key, answer, known.data, at)
+            after = validation.confirmed_answer(write.object.key, answer, known.data, self._engine, at)
         if self._metrics is not None:
             self._metrics.count_write(write, known.data, after)
         known.write = known.newer = None
@@ -86,7 +86,8 @@ class WriteAnswers:
         self.preemptions.answered(key, is_written=True)
         self._idle_cycles.end()
         version = Version.of(after)
-        self._objects.versions.put(("Workload", *key), version)
+        if answer is not None:
+            self._objects.store.put(("Workload", *key), version, after, at)
         known.data = after
         self._engine.confirm(write.name, namespace=write.namespace)
         self._writes.mark_changed()
@@ -98,7 +99,7 @@ class WriteAnswers:
     def _refuse(self, key: WorkloadKey, known: WorkloadRecord, write: Write, answer: Answer, at: int) -> None:
         newest, gone = answer.object, answer.is_gone
         if newest is not None:
-            newest = validation.checked_answer("answer", newest, known.data, at)
+            newest = validation.checked_answer("answer", newest, known.data, self._engine, at)
         _LOGGER.info("%s: write %d was refused", write.object.key, write.number)
         stored, newer = known.data, known.newer
         known.write, known.newer, known.is_ahead = None, None, False

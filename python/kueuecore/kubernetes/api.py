@@ -31,6 +31,8 @@ MERGE_PATCH = "application/merge-patch+json"
 _CONNECT_SECONDS = 10.0
 # Bookmarks come about every minute, so a connection that is silent for longer may be dead.
 _SILENT_SECONDS = 75.0
+# Of an event, in `{"type":"ADDED",`.
+_QUOTES_BEFORE = 4
 _WATCH_SECONDS = 300
 # The longest line of a watch: no object is that large.
 _LONGEST_LINE = 64 << 20
@@ -161,8 +163,10 @@ class Api:
         except HTTPError as error:
             raise UnansweredError(f"{method} {path}: {error}") from error
 
-    def watch(self, path: str, *, since: str) -> Iterator[JsonObject]:
-        """Start a watch; yield its events until the server or 75 seconds of silence end it.
+    def watch(self, path: str, *, since: str) -> Iterator[tuple[JsonObject, bytes]]:
+        """Start a watch; yield its events, until the server or 75 seconds of silence end it.
+
+        With each comes its object's JSON as it was sent; empty if the line is not written as API servers do.
 
         Args:
             path: The path of all objects of a kind.
@@ -177,11 +181,12 @@ class Api:
         query |= {"timeoutSeconds": str(_WATCH_SECONDS), "resourceVersion": since}
         return self._events(path, self._open("GET", path, None, query, "application/json", _SILENT_SECONDS))
 
-    def _events(self, path: str, answer: urllib3.BaseHTTPResponse) -> Iterator[JsonObject]:
+    def _events(self, path: str, answer: urllib3.BaseHTTPResponse) -> Iterator[tuple[JsonObject, bytes]]:
         try:
             self._watches.add(answer)
             for line in _lines(answer):
-                yield _object(line, path)
+                event = _object(line, path)
+                yield event, _object_in(line, event)
         except HTTPError as error:
             if not isinstance(error, urllib3.exceptions.ReadTimeoutError):
                 raise UnansweredError(f"watch of {path}: {error}") from error
@@ -268,6 +273,13 @@ def _object(data: bytes, path: str) -> JsonObject:
     for it in (found, found.get("object"), *list_at(found, "items")):
         object_at(it, "metadata").pop("managedFields", None)
     return found
+
+
+def _object_in(line: bytes, event: JsonObject) -> bytes:
+    """Return the JSON of an event's object; empty if the line is not `{"type":"ADDED","object":{...}}`."""
+    head, _, rest = line.rstrip().partition(b'"object":')
+    is_whole = [*event] == ["type", "object"] and head.count(b'"') == _QUOTES_BEFORE
+    return rest[:-1] if is_whole else b""
 
 
 def _read(data: bytes) -> Any:

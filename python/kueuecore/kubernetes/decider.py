@@ -86,7 +86,7 @@ class Decider:
     def hear(self, news: News) -> None:
         """Take in a list or an event. What cannot be read is logged and skipped."""
         if news.listed is None:
-            self._observe(news.event)
+            self._observe(news)
             return
         problems = self.jobs.resync(news.kind, news.listed, resource_version=news.version, now=self._now())
         for problem in problems:
@@ -94,9 +94,9 @@ class Decider:
         self._unlisted.discard(news.kind)
         _LOGGER.debug("listed", extra={"kind": news.kind, "objects": len(news.listed)})
 
-    def _observe(self, event: JsonObject) -> None:
+    def _observe(self, news: News) -> None:
         try:
-            self.jobs.observe(event, now=self._now())
+            self.jobs.observe(news.event, now=self._now(), data=news.data)
         except ManifestError as error:
             _LOGGER.warning("not taken in", extra={"problem": str(error)})
 

@@ -44,12 +44,14 @@ class News:
         listed: All objects; None: it is an event.
         version: `resourceVersion` of the list.
         event: The event as the server sent it.
+        data: Its object as JSON, as it came; empty: unknown.
     """
 
     kind: str
     listed: list[JsonObject] | None = None
     version: str = ""
     event: JsonObject = field(default_factory=dict)
+    data: bytes = b""
 
 
 class LateKinds:
@@ -119,12 +121,12 @@ def follow(
             began = time.monotonic()
             events = api.watch(api.path(kind), since=version)
             fault(kind, None)
-            for event in events:
+            for event, data in events:
                 _check_event(event, kind)
                 n_faults = n_short = 0
                 version = text_at(event, "object", "metadata", "resourceVersion") or version
                 if nodes is None or nodes.is_news(event):
-                    yield News(kind, event=event)
+                    yield News(kind, event=event, data=data)
             n_faults = 0
             yield None
             if time.monotonic() - began < _SHORT_SECONDS:

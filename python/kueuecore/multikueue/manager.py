@@ -11,7 +11,7 @@ from kueuecore._patches import patched
 from kueuecore.checks import WorkloadKey
 from kueuecore.configuration import Configuration
 from kueuecore.controller import Metrics
-from kueuecore.controller.validation import check_key, check_version, event_of
+from kueuecore.controller.validation import check_key, event_of
 from kueuecore.multikueue.active_checks import ActiveChecks
 from kueuecore.multikueue.adapters import Adapter
 from kueuecore.multikueue.affected_workloads import AffectedWorkloads, key_of
@@ -165,7 +165,6 @@ class Manager:
         """
         at, cluster = nanoseconds(now), text("cluster", cluster)
         kind, manifest = event_of(event)
-        check_version(manifest)
         if kind == "BOOKMARK" or not self._kinds.are_watched(cluster, manifest):
             return False
         before = self._store(cluster).observe(event)

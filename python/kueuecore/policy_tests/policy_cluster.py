@@ -139,7 +139,7 @@ class PolicyCluster:
     def warnings(self) -> tuple[str, ...]:
         """Warnings about unknown fields, jobs that get no Workload, and the like."""
         applied: AppliedWorld = World.of(self._given, configuration=self._configuration).apply_to(
-            Engine(self._configuration), now=self.start
+            Engine(self._configuration), now=self.start, dry_run=True
         )
         unread = (f"kinds that are not read: {kind} ({n})" for kind, n in applied.unread.items())
         waiting = (f"{it}; until then the job waits" for it in self._world.waiting)

@@ -85,7 +85,7 @@ def simulate_cluster(
         *evictions_beside(jobs, run),
     )
     applied = World.of(given, configuration=cluster.configuration).apply_to(
-        Engine(cluster.configuration), now=scenario.start
+        Engine(cluster.configuration), now=scenario.start, dry_run=True
     )
     return ScenarioOutcome(
         start=run.start,

@@ -115,7 +115,7 @@ def _checked_objects(
     for name, cluster in {**{name: it.cluster for name, it in part.workers.items()}, MANAGER: part.manager}.items():
         given = [*nodes_of(cluster.nodes, start=scenario.start), *cluster.objects]
         world = World.of([*given, *(jobs if name == MANAGER else ())], configuration=cluster.configuration)
-        applied.append(world.apply_to(Engine(cluster.configuration), now=scenario.start))
+        applied.append(world.apply_to(Engine(cluster.configuration), now=scenario.start, dry_run=True))
         checked[name] = [it for it in world.manifests if text_at(it.object, "kind") not in (*KINDS, "Workload")]
     return checked, applied
 

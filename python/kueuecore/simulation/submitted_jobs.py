@@ -84,7 +84,7 @@ class SubmittedJobs:
         result = workloads_for([*around, new], configuration=self._configuration)
         result.raise_for_problems()
         made, settings = result.workloads, self._stepper.engine.configuration
-        Engine(settings).apply(made, now=self._stepper.now, trusted=stored.trusted)
+        Engine(settings)._check(made, now=self._stepper.now, trusted=stored.trusted)
         for number in range(_MOST_LOOKS):
             found = reconcile_job(
                 self._as_it_stands(new),

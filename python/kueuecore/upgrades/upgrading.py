@@ -349,7 +349,7 @@ def _checked(manifests: Sequence[Manifest], configuration: Configuration, now: i
     left = tuple(manifests)
     while True:
         try:
-            applied = World.of(left, configuration=configuration).apply_to(Engine(configuration), now=now)
+            applied = World.of(left, configuration=configuration).apply_to(Engine(configuration), now=now, dry_run=True)
         except ManifestError as error:
             of_objects = problems_by_object(left, error)
             if not of_objects:

@@ -118,6 +118,13 @@ impl Engine {
         applied.map_err(|rejections: Vec<Rejection>| manifest_error(py, &rejections))
     }
 
+    /// What `apply` would report or refuse; nothing changes.
+    fn check(&self, py: Python<'_>, data: &Bound<'_, PyBytes>, trusted: bool, now: i64) -> PyResult<Report> {
+        let data = data.as_bytes();
+        let checked = self.read(py, |engine| intake(engine, data, door(trusted), Time(now)))?;
+        checked.map(|decoded| report_of(&decoded)).map_err(|rejections| manifest_error(py, &rejections))
+    }
+
     /// Applies workloads given as columns: queue u32, priority i32, created i64, count i32, requests i64. All or
     /// nothing.
     fn submit(

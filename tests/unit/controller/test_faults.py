@@ -10,6 +10,7 @@ import pytest
 from kueuecore import Configuration
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.controller import Controller, JobController, Turn
+from kueuecore.controller.queue_statuses import QueueStatuses
 from kueuecore.controller.versions import Version
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.errors import ObjectRef
@@ -100,7 +101,7 @@ class ForgetsWhatWaits(Controller):
 
     def turn(self, now: TimeLike) -> Turn:
         turn = super().turn(now)
-        self._statuses._open.clear()
+        next(side for side in self._sides if isinstance(side, QueueStatuses))._open.clear()
         return turn
 
 

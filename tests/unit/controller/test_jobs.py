@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -352,3 +353,28 @@ def test_a_job_whose_workload_is_heard_of_first_has_not_gone() -> None:
     version = {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"resourceVersion": str(cluster.api.version)}}
     late.observe({"type": "BOOKMARK", "object": version}, now=cluster.api.now)
     assert ends()
+
+
+def test_a_controller_of_jobs_knows_what_the_loop_has_seen_before() -> None:
+    cluster = Cluster()
+    cluster.api.create(batch(1))
+    loop = Controller(models_readiness=True)
+    for kind in loop.kinds:
+        objects, version = cluster.api.list(kind)
+        loop.resync(kind, objects, now=cluster.api.now, resource_version=version)
+    jobs = JobController(loop)
+    jobs.resync("Job", cluster.api.list("Job")[0], now=cluster.api.now)
+    (work,) = jobs.take_due(cluster.api.now)
+    (request,) = work.requests
+    assert (request.object.kind, work.waits_for) == ("Workload", "")
+
+
+def test_a_save_of_the_loop_has_no_jobs() -> None:
+    cluster = Cluster()
+    cluster.api.create(batch(1))
+    cluster.step()
+    cluster.api.delete("Job", "j", namespace="n")
+    cluster.step()
+    saved: Any = cluster.loop.save()
+    assert {it["kind"] for it in saved["objects"]} <= cluster.loop.kinds.keys()
+    assert "Job" not in json.dumps(saved["versions"])

@@ -11,6 +11,7 @@ import pytest
 
 from kueuecore._json import object_at
 from kueuecore.controller import Controller, Turn
+from kueuecore.controller.pod_releases import PodReleases
 from kueuecore.errors import ObjectRef
 from kueuecore.times import TimeLike
 from kueuecore.trials.node_faults import FaultyNodeHistory
@@ -40,7 +41,8 @@ class ReleasesAhead(Controller):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        self._releases._is_waiting = lambda team: False  # type: ignore[method-assign]
+        releases = next(side for side in self._sides if isinstance(side, PodReleases))
+        releases._is_waiting = lambda team: False  # type: ignore[method-assign]
 
 
 def sends_once() -> type[Controller]:

@@ -7,10 +7,9 @@ from typing import Any
 
 from kueuecore.api_server import ApiServer
 from kueuecore.controller import Controller, JobController
-from kueuecore.controller.job_store import JobStore
-from kueuecore.controller.versions import Version
 from kueuecore.errors import ObjectRef
-from kueuecore.jobs import INTEGRATIONS, JobsConfiguration
+from kueuecore.jobs import JobsConfiguration
+from kueuecore.jobs.leader_worker_set import LEADER_WORKER_SET
 from kueuecore.objects import Namespace
 from kueuecore.times import SECOND_NS
 from tests.builders import cluster_queue, flavor
@@ -146,19 +145,20 @@ def test_groups_of_a_leader_worker_set_run_one_by_one_and_go_free_when_it_is_del
 
 
 def test_a_set_is_looked_at_with_its_own_pods_alone() -> None:
-    store = JobStore(JobsConfiguration(), INTEGRATIONS)
+    jobs = JobController(Controller(), configuration=JobsConfiguration(frameworks=[LEADER_WORKER_SET.framework]))
+    store = jobs._store
     one, two = stateful(1), stateful(1)
     two["metadata"]["name"] = "t"
     group: Json = {f"{LWS}name": "s"}
     leader = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": one["metadata"]}
     for plain in (one, two):
         plain["metadata"]["uid"] = plain["metadata"]["name"]
-        store.put(plain)
+        jobs.observe({"type": "ADDED", "object": plain}, now=0)
     own, other = pod_of(one, "s-0", labels=group), pod_of(two, "t-0")
     for pod in (own, other):
-        store.put(pod)
+        jobs.observe({"type": "ADDED", "object": pod}, now=0)
     assert store.surroundings(one).members == [own]
     assert store.surroundings(leader).members == [own]
-    store.drop(("Pod", "n", "s-0"), Version.of(own))
+    jobs.observe({"type": "DELETED", "object": own}, now=0)
     assert store.surroundings(one).members == []
     assert set(store.touched_by(other)) == {ObjectRef("Pod", "t-0", "n"), ObjectRef("StatefulSet", "t", "n")}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from kueuecore.controller import WATCHED, Controller, WatchError
+from kueuecore.errors import ManifestError
 from tests.unit.controller.world import START, World, thing, workload
 
 
@@ -96,3 +99,17 @@ def test_a_watch_goes_on_where_it_was_and_not_where_an_answer_was() -> None:
     bookmark = {"kind": "Workload", "metadata": {"resourceVersion": "99"}}
     world.controller.observe({"type": "BOOKMARK", "object": bookmark}, now=world.now)
     assert world.controller.watched("Workload") == "99"
+
+
+def test_the_engine_reads_the_json_of_an_event_as_it_came() -> None:
+    world = World()
+    world.watch()
+    made = workload("new")
+    made["metadata"]["resourceVersion"] = "99"
+    data = json.dumps(made | {"spec": made["spec"] | {"priority": 7}}).encode()
+    assert world.controller.observe({"type": "ADDED", "object": made}, now=world.now, data=data)
+    assert world.controller.engine.workload("new", namespace="default").priority == 7
+    newer = made | {"metadata": {**made["metadata"], "resourceVersion": "100"}}
+    with pytest.raises(ManifestError, match="not JSON"):
+        world.controller.observe({"type": "MODIFIED", "object": newer}, now=world.now, data=b"{")
+    assert world.controller.workload("new", namespace="default") is made

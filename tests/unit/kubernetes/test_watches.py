@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from kueuecore._json import object_at, text_at
 from kueuecore.api_server import ApiServer
 from kueuecore.kubernetes import Api, LateKinds, News, UnansweredError, follow, list_all
+from kueuecore.kubernetes.api import _object_in
 from kueuecore_apiserver import Closing, Fault, FaultKind, HttpApiServer, Request, SeededFaults, refusal_of
 
 KINDS = {
@@ -192,3 +194,18 @@ def test_a_write_is_sent_once_and_says_who_writes(server: HttpApiServer) -> None
     assert [it.verb for it in server.requests] == ["create", "create"]
     assert all(it.user_agent.startswith("kueuecore/") for it in server.requests)
     assert server.call(lambda api: api.find("Namespace", "b")) is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b'{"type":"ADDED","object":{"kind":"Namespace"}}\n', b'{"kind":"Namespace"}'),
+        (b'{"type":"MODIFIED","object":{"object":{"type":"a"}}}', b'{"object":{"type":"a"}}'),
+        (b'{"object":{"kind":"Namespace"},"type":"ADDED"}', b""),
+        (b'{"type":"ADDED","object":{"kind":"Namespace"},"more":1}', b""),
+        (b'{"type": "ADDED", "object": {"kind": "Namespace"}}', b' {"kind": "Namespace"}'),
+        (b'{"type":{"object":{}},"object":{}}', b""),
+    ],
+)
+def test_the_json_of_an_object_is_the_end_of_its_line(line: bytes, expected: bytes) -> None:
+    assert _object_in(line, json.loads(line)) == expected
