@@ -11,7 +11,7 @@ from kueuecore.api_server import ApiServer
 from kueuecore.controller import Controller, JobController, JobWork
 from kueuecore.jobs import JobEvent, JobsConfiguration
 from kueuecore.times import SECOND_NS
-from kueuecore.writes import Answer, Verb
+from kueuecore.writes import Answer, Verb, Write
 from tests.unit.jobs.test_workload_sync import batch
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
