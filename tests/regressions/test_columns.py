@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from kueuecore import settle, simulate
+from kueuecore._rows import json_name
 from kueuecore.checks import CheckController
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError
 from kueuecore.objects import LocalQueue, Namespace
 from kueuecore.provisioning import ProvisioningController
-from kueuecore.simulation import Happening, Operation, VirtualCluster
+from kueuecore.simulation import Happening, JobPlan, Operation, VirtualCluster
 from kueuecore.steady_state import find_preemption_loop
 from kueuecore.submissions import Submissions
 from tests.builders import T0, at, cluster_queue, flavor, local_queue, snapshot, workload, world
@@ -142,17 +143,18 @@ def test_a_name_that_two_submissions_have_is_refused(
 @pytest.mark.parametrize("name", ["at", "run_seconds", "fail_seconds", "recover_seconds", "ready_seconds"])
 def test_events_in_spans_that_can_not_be_are_refused_by_name(name: str, seconds: float) -> None:
     given: Any = [seconds] if name == "ready_seconds" else seconds
-    fields: dict[str, Any] = {"at": 0, "op": Operation.CREATE, "object": workload("a").to_manifest(), name: given}
-    written = {
-        "".join(part.title() if i else part for i, part in enumerate(key.split("_"))): it for key, it in fields.items()
-    }
-    for event in (Happening(**fields), written):
+    plan = {} if name == "at" else {name: given}
+    at_seconds: Any = given if name == "at" else 0
+    made = workload("a").to_manifest()
+    happening = Happening(at=at_seconds, op=Operation.CREATE, object=made, plan=JobPlan(**plan))
+    written = {"at": at_seconds, "op": "create", "object": made, **{json_name(key): it for key, it in plan.items()}}
+    for event in (happening, written):
         with pytest.raises(ValueError, match=rf"{name}|{name.split('_')[0]}Seconds"):
             simulate(QUEUES, [event], now=T0)
     cluster = VirtualCluster(QUEUES, now=T0)
     if name != "at":
         with pytest.raises(ValueError, match=name):
-            cluster.submit(workload("a"), **{name: given}, now=at(5))
+            cluster.submit(workload("a"), JobPlan(**plan), now=at(5))
     assert (len(cluster.engine), cluster.now, cluster.steps) == (0, T0, ())
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import kueuecore.objects
 from kueuecore import Configuration, Engine, World, jobs, settle, simulate
 from kueuecore.manifests import parse_manifests, to_json_lines
-from kueuecore.simulation import Happening, Operation
+from kueuecore.simulation import Happening, JobPlan, Operation
 from kueuecore.submissions import Submissions
 from tests.attack.case import Case, Wrong
 from tests.attack.documents import CONFIGURATION, FULL_WORKLOAD, JOBS, KINDS, WORKLOAD
@@ -159,7 +159,8 @@ def _simulated(rng: Random) -> Call:
     }
 
     def happened(**fields: Any) -> object:
-        return simulate(objects, [Happening(**fields)], now=T0, max_cycles=10)
+        plan = {name: fields.pop(name) for name in [*fields] if name.endswith("_seconds")}
+        return simulate(objects, [Happening(**fields, plan=JobPlan(**plan))], now=T0, max_cycles=10)
 
     return Call("Happening", happened, given, seconds=10)
 
