@@ -24,7 +24,8 @@ pub mod scenario;
 pub mod schema;
 mod shaped;
 mod suggest;
-pub mod time;
 pub mod validate;
 pub mod webhooks;
 mod words;
+
+pub use kueuecore::objects::time;

@@ -18,6 +18,7 @@ pub mod resource_names;
 pub(crate) mod selectors;
 pub(crate) mod slices;
 mod stored;
+pub mod time;
 mod topology;
 pub mod variants;
 mod workload;

@@ -1,6 +1,6 @@
 //! RFC 3339 times to nanoseconds since 1970 and back.
 
-use kueuecore::objects::Time;
+use super::Time;
 
 const NANOS: i128 = 1_000_000_000;
 
