@@ -153,23 +153,6 @@ pub fn admission(value: &Value) -> Result<Admission, FieldError> {
     typed_value::<status::AdmissionWire>(value).map(Into::into)
 }
 
-/// Namespace and name of a decoded object.
-#[must_use]
-pub fn names_of(object: &Object) -> (&str, &str) {
-    match object {
-        Object::Workload(workload) => (workload.meta.key.namespace(), workload.meta.key.name()),
-        _ => object.meta().map_or(("", ""), |meta| (&meta.namespace, &meta.name)),
-    }
-}
-
-/// The UID of a decoded object; empty for none.
-pub(crate) fn uid_of(object: &Object) -> &str {
-    match object {
-        Object::Workload(workload) => workload.meta.key.uid(),
-        _ => object.meta().map_or("", |meta| &meta.uid),
-    }
-}
-
 /// The kind of an object, in a Kueue with these changes; `None` for one that is not read.
 fn find_kind(api_version: &str, kind: &str, changes: Changes) -> Result<Option<Kind>, FieldError> {
     if kind.is_empty() {
