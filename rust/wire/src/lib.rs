@@ -18,7 +18,6 @@ pub mod held;
 pub mod intake;
 pub mod kinds;
 pub mod names;
-mod read;
 pub mod report;
 pub mod scenario;
 pub mod schema;
@@ -26,6 +25,6 @@ mod shaped;
 mod suggest;
 pub mod validate;
 pub mod webhooks;
-mod words;
+mod written;
 
 pub use kueuecore::objects::time;

@@ -1,6 +1,7 @@
 //! Kueue's own kinds except the Workload (rules/01 §1-5).
 
 use kueuecore::base::changes::Change;
+use kueuecore::objects::words::Word;
 use kueuecore::objects::{FungibilityPolicy, FungibilityPreference, QueueingStrategy, StopPolicy};
 use serde_json::{Value, json};
 
@@ -12,7 +13,6 @@ use super::{
     Field, Pattern, Schema, Served, entries, field, has, int32, int64, items, kind, list, map, object, one_of,
     quantity, reference, text, text_of,
 };
-use crate::words::Word;
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const IMMUTABLE: &str = "field is immutable";
