@@ -7,7 +7,7 @@ use kueuecore::objects::{
     Pod, PodSpec, ResourceList, Resources, StringMap, Workload, WorkloadStatus,
 };
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 
 use super::{Source, devices};
 use crate::kinds::Kind;
@@ -22,9 +22,23 @@ struct Whole<S, T> {
     status: T,
 }
 
+/// An object of which only the spec matters.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct WithSpec<S> {
+    metadata: Meta,
+    spec: S,
+}
+
+/// An object of which only the metadata matters.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Named {
+    metadata: Meta,
+}
+
 /// Reads an object of the preferred version.
 pub(crate) fn object<S: Source>(kind: Kind, source: S) -> Result<Object, S::Error> {
-    let whole = |make: fn(Meta) -> Object| move |IgnoredAny| make(Meta::default());
     match kind {
         Kind::Workload => workload(source),
         Kind::ClusterQueue => from_spec(source, cluster_queue),
@@ -41,19 +55,24 @@ pub(crate) fn object<S: Source>(kind: Kind, source: S) -> Result<Object, S::Erro
         Kind::DeviceClass => from_spec(source, Object::DeviceClass),
         Kind::Node => from_parts(source, node),
         Kind::Pod => from_parts(source, pod),
-        Kind::Namespace => from_spec(source, whole(Object::Namespace)),
-        Kind::ProvisioningRequestConfig => from_spec(source, whole(Object::ProvisioningRequestConfig)),
-        Kind::MultiKueueConfig => from_spec(source, whole(Object::MultiKueueConfig)),
-        Kind::MultiKueueCluster => from_spec(source, whole(Object::MultiKueueCluster)),
-        Kind::PreemptionConfig => from_spec(source, whole(Object::PreemptionConfig)),
+        Kind::Namespace => named(source, Object::Namespace),
+        Kind::ProvisioningRequestConfig => named(source, Object::ProvisioningRequestConfig),
+        Kind::MultiKueueConfig => named(source, Object::MultiKueueConfig),
+        Kind::MultiKueueCluster => named(source, Object::MultiKueueCluster),
+        Kind::PreemptionConfig => named(source, Object::PreemptionConfig),
     }
+}
+
+fn named<S: Source>(source: S, make: fn(Meta) -> Object) -> Result<Object, S::Error> {
+    source.read().map(|read: Named| make(read.metadata))
 }
 
 fn from_spec<S: Source, T>(source: S, make: impl FnOnce(T) -> Object) -> Result<Object, S::Error>
 where
     T: DeserializeOwned + Default,
 {
-    from_parts(source, |spec, IgnoredAny| make(spec))
+    let WithSpec { metadata, spec }: WithSpec<T> = source.read()?;
+    Ok(with_meta(metadata, make(spec)))
 }
 
 fn from_parts<S: Source, T, U>(source: S, make: impl FnOnce(T, U) -> Object) -> Result<Object, S::Error>
@@ -61,12 +80,15 @@ where
     T: DeserializeOwned + Default,
     U: DeserializeOwned + Default,
 {
-    let whole: Whole<T, U> = source.read()?;
-    let mut object = make(whole.spec, whole.status);
+    let Whole { metadata, spec, status }: Whole<T, U> = source.read()?;
+    Ok(with_meta(metadata, make(spec, status)))
+}
+
+fn with_meta(metadata: Meta, mut object: Object) -> Object {
     if let Some(meta) = object.meta_mut() {
-        *meta = whole.metadata;
+        *meta = metadata;
     }
-    Ok(object)
+    object
 }
 
 fn workload<S: Source>(source: S) -> Result<Object, S::Error> {
