@@ -1,10 +1,11 @@
-"""Check which modules of the engine use which.
+"""Check which modules of the engine use which, and which of what stands around it.
 
     rooms.py [ROOT]
 
 The folders of `rust/core/src` are rooms, in the order of the table in ARCHITECTURE.md: a module may use only its own
-room and those further up the table. Files must not use each other in a cycle, unless one is the parent of the other.
-Exits with 1 and names each use that breaks a rule. Tests may use anything.
+room and those further up the table. So are the files of `rust/wire/src`, each with the folder of its name. Files must
+not use each other in a cycle, unless one is the parent of the other. Exits with 1 and names each use that breaks a
+rule. Tests may use anything.
 
 A method counts as used where it is called: an `impl State` may be in any room that uses `State`, and its methods may be
 called there and further down the table.
@@ -18,8 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SOURCES = Path("rust/core/src")
-TABLE = re.compile(r"^\| in `rust/core/src` \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
+SOURCES = ("rust/core/src", "rust/wire/src")
 # Any module may use these, and they may use any module.
 _OUTSIDE = {"", "testing"}
 
@@ -30,7 +30,8 @@ _PATH = re.compile(r"\b(?:crate|self|super)(?:::\w+)+")
 _ITEM = re.compile(
     r"^(?:pub(?:\([^)]*\))? )?(?:const fn|unsafe fn|fn|struct|enum|trait|type|const|static) (\w+)", re.MULTILINE
 )
-_IMPL = re.compile(r"^impl(?:<[^{]*?>)? (\w+)(?:<[^{]*?>)? \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+# Not the `impl` of a trait.
+_IMPL = re.compile(r"^impl(?:<[^{]*?>)? (\w+)(?:<(?:(?! for )[^{])*?>)? \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _METHOD = re.compile(r"^    (?:pub(?:\([^)]*\))? )?(?:const )?fn (\w+)", re.MULTILINE)
 _OWN_CALL = re.compile(r"\bself\s*\.(\w+)\(")
 _CALL = re.compile(r"\b([a-z]+)\s*\.(\w+)\(")
@@ -170,23 +171,24 @@ def find_calls(modules: dict[str, Module]) -> set[Use]:
     return calls
 
 
-def read_order(architecture: str) -> list[str]:
-    """Return the rooms in the order of the table: the first uses none of the others."""
-    table = TABLE.search(architecture)
+def read_order(architecture: str, sources: str) -> list[str]:
+    """Return the rooms in the order of the table of these sources: the first uses none of the others."""
+    table = re.search(rf"^\| in `{sources}` \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", architecture, re.MULTILINE)
     if table is None:
-        raise SystemExit("rooms: ARCHITECTURE.md has no table of the rooms in rust/core/src")
-    return re.findall(r"^\| `(\w+)` \|", table[1], re.MULTILINE)
+        raise SystemExit(f"rooms: ARCHITECTURE.md has no table of the rooms in {sources}")
+    rooms = re.findall(r"^\|((?: `\w+`,?)+) \|", table[1], re.MULTILINE)
+    return [room for line in rooms for room in re.findall(r"\w+", line)]
 
 
 def room_of(module: str) -> str:
     return module.split("::")[0]
 
 
-def find_faults(modules: dict[str, Module], order: list[str]) -> list[str]:
+def find_faults(modules: dict[str, Module], order: list[str], sources: str = SOURCES[0]) -> list[str]:
     """Return violations of the rules, as sentences."""
     rooms = {room_of(name) for name in modules} - _OUTSIDE
-    faults = [f"{room}: is in rust/core/src and not in ARCHITECTURE.md" for room in sorted(rooms - set(order))]
-    faults += [f"{room}: is in ARCHITECTURE.md and not in rust/core/src" for room in sorted(set(order) - rooms)]
+    faults = [f"{room}: is in {sources} and not in ARCHITECTURE.md" for room in sorted(rooms - set(order))]
+    faults += [f"{room}: is in ARCHITECTURE.md and not in {sources}" for room in sorted(set(order) - rooms)]
     if faults:
         return faults
     place = {room: index for index, room in enumerate(order)}
@@ -230,8 +232,10 @@ def shortest_path(graph: dict[str, dict[str, Use]], start: str) -> list[Use]:
 
 
 def main(root: Path) -> int:
-    order = read_order((root / "ARCHITECTURE.md").read_text(encoding="utf-8"))
-    faults = find_faults(read_modules(root / SOURCES), order)
+    architecture = (root / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    faults = []
+    for sources in SOURCES:
+        faults += find_faults(read_modules(root / sources), read_order(architecture, sources), sources)
     for fault in faults:
         print(f"rooms: {fault}")
     return 1 if faults else 0

@@ -106,7 +106,7 @@ def test_an_engine_reads_every_field_of_the_schema_and_gives_it_back(kind: str) 
     engine.apply(given, trusted=True)
     (found,) = engine.objects(kind)
     missing = lost(given, found, but=READ_BY_NOBODY.get(kind, ()))
-    assert not missing, f"rust/wire/src/decode or rust/wire/src/encode leave out {missing} of {kind}"
+    assert not missing, f"{kind} in rust/core/src/objects leaves out {missing}"
 
 
 @pytest.mark.parametrize("kind", FIELDS_OF)

@@ -45,6 +45,20 @@ def test_a_call_of_a_method_that_stands_further_down_is_named(tmp_path: Path) ->
     ]
 
 
+def test_the_impl_of_a_trait_gives_no_methods_to_call(tmp_path: Path) -> None:
+    files = {
+        "base/reader.rs": "fn f<D: Deserializer>(deserializer: D) {\n    deserializer.read_any()\n}\n",
+        "state/a.rs": "impl<'de> Deserializer<'de> for A {\n    fn read_any(self) {\n    }\n}\n",
+        "state/b.rs": "impl<'de, D> Deserializer<'de> for B<D> {\n    fn read_any(self) {\n    }\n}\n",
+    }
+    assert faults(tmp_path, files) == []
+
+
+def test_a_row_of_the_table_may_have_several_rooms() -> None:
+    table = "| in `rust/wire/src` | what |\n|---|---|\n| `kinds` | kinds |\n| `go_json`, `field_error` | as `go` |\n"
+    assert rooms.read_order(table, "rust/wire/src") == ["kinds", "go_json", "field_error"]
+
+
 def test_a_re_export_belongs_to_its_defining_module(tmp_path: Path) -> None:
     files = {
         "state/mod.rs": "mod a;\nmod b;\npub use a::*;\npub use b::B;\n",

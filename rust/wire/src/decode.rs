@@ -8,28 +8,24 @@ mod devices;
 mod direct;
 mod effective;
 mod manifest;
-mod meta;
-mod others;
+mod objects;
 mod outline;
-mod pod;
-mod quotas;
-mod status;
-mod topology;
-mod workload;
 
 pub(crate) use batch::add_warnings;
 use kueuecore::base::changes::Changes;
 use kueuecore::objects::config::Config;
+use kueuecore::objects::fields::resources;
 use kueuecore::objects::{Admission, LimitRangeItem, Object, PodSet, PodSpec, ResourceList, WorkloadStatus};
 pub(crate) use manifest::Manifest;
+pub(crate) use objects::object;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-pub(crate) use topology::MAX_REPEATED;
 
 use crate::field_error::{ErrorKind, FieldError, ObjectRef, Rejection, Warning, quoted, rendered};
 use crate::kinds::{KUEUE_GROUP, Kind, group_of, is_known, is_read_as_it_is};
 use crate::shaped::Shaped;
-use crate::{convert, duplicates, read};
+use crate::{convert, duplicates};
 
 /// How much the sender is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +106,10 @@ pub fn decode_value(value: &Value) -> Result<Object, Box<Rejection>> {
 /// # Errors
 /// The first entry that is not a quantity; its path is the resource.
 pub fn resource_list(value: &Value) -> Result<ResourceList, FieldError> {
-    typed_value::<read::Resources>(value).map(|resources| resources.0)
+    #[derive(Deserialize)]
+    #[serde(transparent)]
+    struct Listed(#[serde(deserialize_with = "resources")] ResourceList);
+    typed_value::<Listed>(value).map(|listed| listed.0)
 }
 
 /// Decodes a pod's `spec`, nothing defaulted.
@@ -118,7 +117,7 @@ pub fn resource_list(value: &Value) -> Result<ResourceList, FieldError> {
 /// # Errors
 /// The first field with a wrong shape; its path starts at the spec.
 pub fn pod_spec(value: &Value) -> Result<PodSpec, FieldError> {
-    typed_value::<pod::PodSpecWire>(value).map(Into::into)
+    typed_value(value)
 }
 
 /// Decodes one entry of a Workload's `spec.podSets`, nothing defaulted.
@@ -126,7 +125,7 @@ pub fn pod_spec(value: &Value) -> Result<PodSpec, FieldError> {
 /// # Errors
 /// The first field with a wrong shape; its path starts at the pod set.
 pub fn pod_set(value: &Value) -> Result<PodSet, FieldError> {
-    typed_value::<workload::PodSetWire>(value).map(Into::into)
+    typed_value(value)
 }
 
 /// Decodes one entry of a LimitRange's `spec.limits`, nothing defaulted.
@@ -134,7 +133,7 @@ pub fn pod_set(value: &Value) -> Result<PodSet, FieldError> {
 /// # Errors
 /// The first field with a wrong shape; its path starts at the entry.
 pub fn limit_range_item(value: &Value) -> Result<LimitRangeItem, FieldError> {
-    typed_value::<others::LimitWire>(value).map(Into::into)
+    typed_value(value)
 }
 
 /// Decodes a Workload's `status`, nothing defaulted.
@@ -142,7 +141,7 @@ pub fn limit_range_item(value: &Value) -> Result<LimitRangeItem, FieldError> {
 /// # Errors
 /// The first field with a wrong shape; its path starts at the status.
 pub fn workload_status(value: &Value) -> Result<WorkloadStatus, FieldError> {
-    typed_value::<status::StatusWire>(value).map(Into::into)
+    typed_value(value).map(objects::with_updates)
 }
 
 /// Decodes a Workload's `status.admission`.
@@ -150,24 +149,7 @@ pub fn workload_status(value: &Value) -> Result<WorkloadStatus, FieldError> {
 /// # Errors
 /// The first field with a wrong shape; its path starts at the admission.
 pub fn admission(value: &Value) -> Result<Admission, FieldError> {
-    typed_value::<status::AdmissionWire>(value).map(Into::into)
-}
-
-/// Namespace and name of a decoded object.
-#[must_use]
-pub fn names_of(object: &Object) -> (&str, &str) {
-    match object {
-        Object::Workload(workload) => (workload.meta.key.namespace(), workload.meta.key.name()),
-        _ => object.meta().map_or(("", ""), |meta| (&meta.namespace, &meta.name)),
-    }
-}
-
-/// The UID of a decoded object; empty for none.
-pub(crate) fn uid_of(object: &Object) -> &str {
-    match object {
-        Object::Workload(workload) => workload.meta.key.uid(),
-        _ => object.meta().map_or("", |meta| &meta.uid),
-    }
+    typed_value(value)
 }
 
 /// The kind of an object, in a Kueue with these changes; `None` for one that is not read.
@@ -228,38 +210,6 @@ impl Source for &Value {
     fn read<W: DeserializeOwned>(self) -> Result<W, FieldError> {
         typed_value(self)
     }
-}
-
-/// Reads an object of the preferred version.
-pub(crate) fn object<S: Source>(kind: Kind, source: S) -> Result<Object, S::Error> {
-    Ok(match kind {
-        Kind::Workload => Object::Workload(Box::new(source.read::<workload::WorkloadWire>()?.into())),
-        Kind::ClusterQueue => Object::ClusterQueue(source.read::<quotas::ClusterQueueWire>()?.into()),
-        Kind::Cohort => Object::Cohort(source.read::<quotas::CohortWire>()?.into()),
-        Kind::LocalQueue => Object::LocalQueue(source.read::<quotas::LocalQueueWire>()?.into()),
-        Kind::ResourceFlavor => Object::ResourceFlavor(source.read::<others::FlavorWire>()?.into()),
-        Kind::Topology => Object::Topology(source.read::<others::TopologyWire>()?.into()),
-        Kind::AdmissionCheck => Object::AdmissionCheck(source.read::<others::CheckWire>()?.into()),
-        Kind::WorkloadPriorityClass => {
-            Object::WorkloadPriorityClass(source.read::<others::PriorityClassWire>()?.into())
-        }
-        Kind::PriorityClass => Object::PriorityClass(source.read::<others::PriorityClassWire>()?.into()),
-        Kind::Namespace => Object::Namespace(source.read::<others::MetaOnly>()?.metadata),
-        Kind::LimitRange => Object::LimitRange(source.read::<others::LimitRangeWire>()?.into()),
-        Kind::RuntimeClass => Object::RuntimeClass(source.read::<others::RuntimeClassWire>()?.into()),
-        Kind::ResourceClaimTemplate => {
-            Object::ResourceClaimTemplate(source.read::<devices::ClaimTemplateWire>()?.into())
-        }
-        Kind::DeviceClass => Object::DeviceClass(source.read::<devices::DeviceClassWire>()?.into()),
-        Kind::Node => Object::Node(source.read::<topology::NodeWire>()?.into()),
-        Kind::Pod => Object::Pod(Box::new(source.read::<topology::PodWire>()?.into())),
-        Kind::ProvisioningRequestConfig => {
-            Object::ProvisioningRequestConfig(source.read::<others::MetaOnly>()?.metadata)
-        }
-        Kind::MultiKueueConfig => Object::MultiKueueConfig(source.read::<others::MetaOnly>()?.metadata),
-        Kind::MultiKueueCluster => Object::MultiKueueCluster(source.read::<others::MetaOnly>()?.metadata),
-        Kind::PreemptionConfig => Object::PreemptionConfig(source.read::<others::MetaOnly>()?.metadata),
-    })
 }
 
 fn typed_value<W: DeserializeOwned>(value: &Value) -> Result<W, FieldError> {

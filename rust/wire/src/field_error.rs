@@ -7,6 +7,7 @@ use kueuecore::objects::Object;
 use serde_json::Value;
 
 use crate::go_json;
+use crate::kinds::names_of;
 
 /// What is wrong with a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -366,7 +367,7 @@ pub fn rendered(value: &Value) -> String {
 #[must_use]
 pub fn object_ref(object: &Object) -> ObjectRef {
     let kind = object.kind();
-    let (namespace, name) = crate::decode::names_of(object);
+    let (namespace, name) = names_of(object);
     ObjectRef {
         api_version: kind.preferred_version().to_owned(),
         kind: kind.name().to_owned(),

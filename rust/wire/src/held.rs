@@ -4,8 +4,7 @@ use kueuecore::objects::Workload;
 use kueuecore::state::State;
 use serde_json::Value;
 
-use crate::encode::objects;
-use crate::encode::workload::workload;
+use crate::encode::objects::{self, workload};
 use crate::kinds::Kind;
 
 /// The objects of a kind by namespace and name, or only the requested one.

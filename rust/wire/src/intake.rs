@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use kueuecore::engine::Engine;
 use kueuecore::objects::{Object, Time};
 
-use crate::decode::{Decoded, Door, add_warnings, decode_with, names_of};
+use crate::decode::{Decoded, Door, add_warnings, decode_with};
 use crate::defaults::storing;
 use crate::field_error::{FieldError, Rejection, object_ref};
+use crate::kinds::names_of;
 use crate::validate;
 
 /// Reads a batch that is about to be applied to an engine at `now`; nothing changes yet. At [`Door::People`] the

@@ -1,6 +1,7 @@
-//! The kinds that are read, their groups, versions and scopes.
+//! The kinds that are read, their groups, versions and scopes, and what their objects are called.
 
 use kueuecore::base::changes::{Change, Changes};
+use kueuecore::objects::Object;
 pub use kueuecore::objects::{KUEUE_GROUP, Kind, group_of};
 
 /// Are objects of this version read as they are, without being converted first?
@@ -20,4 +21,21 @@ pub fn is_served(kind: Kind, api_version: &str, changes: Changes) -> bool {
         return false;
     }
     is_read_as_it_is(kind, api_version) || !changes.has(Change::OldVersionIsNotServed)
+}
+
+/// Namespace and name of a decoded object.
+#[must_use]
+pub(crate) fn names_of(object: &Object) -> (&str, &str) {
+    match object {
+        Object::Workload(workload) => (workload.meta.key.namespace(), workload.meta.key.name()),
+        _ => object.meta().map_or(("", ""), |meta| (&meta.namespace, &meta.name)),
+    }
+}
+
+/// The UID of a decoded object; empty for none.
+pub(crate) fn uid_of(object: &Object) -> &str {
+    match object {
+        Object::Workload(workload) => workload.meta.key.uid(),
+        _ => object.meta().map_or("", |meta| &meta.uid),
+    }
 }

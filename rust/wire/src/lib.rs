@@ -24,13 +24,13 @@ pub mod held;
 pub mod intake;
 pub mod kinds;
 pub mod names;
-mod read;
 pub mod report;
 pub mod scenario;
 pub mod schema;
 mod shaped;
 mod suggest;
-pub mod time;
 pub mod validate;
 pub mod webhooks;
-mod words;
+mod written;
+
+pub use kueuecore::objects::time;

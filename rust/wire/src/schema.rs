@@ -7,6 +7,7 @@ mod check;
 mod container;
 mod devices;
 mod export;
+mod flavor;
 mod kubernetes;
 mod kueue;
 mod patterns;
@@ -439,4 +440,9 @@ fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
 /// The entries of a list field; none if absent.
 fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The entries of a list.
+fn entries(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
 }

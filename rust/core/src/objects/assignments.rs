@@ -4,6 +4,9 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::fields::{always, resources};
 use super::kinds::{ResourceList, StringMap};
 use super::topology::TopologyAssignment;
 use crate::base::shared::Shared;
@@ -11,17 +14,21 @@ use crate::base::shared::Shared;
 type Make = Box<dyn FnOnce() -> Vec<PodSetAssignment> + Send + Sync>;
 
 /// One entry of `status.admission.podSetAssignments`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct PodSetAssignment {
     /// Name of the pod set.
+    #[serde(serialize_with = "always")]
     pub name: String,
     /// Resource to flavor.
     pub flavors: StringMap,
     /// Resource to the total of the pod set.
+    #[serde(deserialize_with = "resources")]
     pub resource_usage: ResourceList,
     /// If absent: the count of the spec.
     pub count: Option<i32>,
-    /// The placement of its pods.
+    /// The placement of its pods. How it is written depends on feature gates.
+    #[serde(skip_serializing)]
     pub topology_assignment: Option<Shared<TopologyAssignment>>,
     /// `delayedTopologyRequest`: `Pending` or `Ready`; empty when absent.
     pub delayed_topology_request: String,
@@ -72,6 +79,18 @@ impl From<Vec<PodSetAssignment>> for PodSetAssignments {
         let waits_for_topology = list.iter().any(waits);
         let is_placed = list.iter().any(|it| it.topology_assignment.is_some());
         Self(Arc::new(Assignments { waits_for_topology, is_placed, list: LazyLock::new(Box::new(|| list)) }))
+    }
+}
+
+impl Serialize for PodSetAssignments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for PodSetAssignments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer).map(Self::from)
     }
 }
 

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::fields::read_text;
 use crate::base::text::Text;
 
 macro_rules! known_types {
@@ -104,6 +107,18 @@ impl From<&str> for ConditionType {
 impl PartialEq<Known> for ConditionType {
     fn eq(&self, other: &Known) -> bool {
         matches!(self.0, Type::Known(known) if known == *other)
+    }
+}
+
+impl Serialize for ConditionType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for ConditionType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read_text(deserializer, |text| text.into())
     }
 }
 

@@ -2,7 +2,11 @@
 
 use std::ops::Deref;
 
-use super::kinds::Time;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::fields::always;
+use super::time::Time;
+use super::words::words;
 use crate::base::text::Text;
 pub use crate::objects::condition_type::{
     ADMITTED, BLOCKED_ON_PREEMPTION_GATES, DEACTIVATION_TARGET, EVICTED, FINISHED, PODS_READY, PODS_SCHEDULED,
@@ -17,13 +21,18 @@ pub(crate) const MAX_CONDITION_MESSAGE: usize = 32 * 1024;
 pub(crate) const MAX_EVENT_MESSAGE: usize = 1024;
 
 /// A condition. `kind` is its `type`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[allow(missing_docs)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Condition {
+    #[serde(rename = "type", serialize_with = "always")]
     pub kind: ConditionType,
     pub status: ConditionStatus,
+    #[serde(serialize_with = "always")]
     pub reason: Text,
+    #[serde(serialize_with = "always")]
     pub message: Message,
+    #[serde(rename = "lastTransitionTime")]
     pub last_transition: Time,
     pub observed_generation: i64,
 }
@@ -36,6 +45,10 @@ pub enum ConditionStatus {
     False,
     #[default]
     Unknown,
+}
+
+words! {
+    ConditionStatus { True, False, Unknown }
 }
 
 /// Conditions in order of appearance, with the states of known types as bits: stages are read from those.
@@ -123,6 +136,18 @@ impl From<Vec<Condition>> for Conditions {
             }
         }
         Self { list, ..conditions }
+    }
+}
+
+impl Serialize for Conditions {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Conditions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer).map(Conditions::from)
     }
 }
 

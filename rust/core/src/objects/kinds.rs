@@ -4,28 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::fields::{
+    admission_checks, admission_scope, always, as_text, node_labels, pod_fixed, presence, read_text, resources, weight,
+};
+use super::time::Time;
+use super::words::{Word, read_word, words};
 use crate::base::quantity::Quantity;
-
-/// A point in time: nanoseconds since 1970-01-01T00:00:00Z.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Time(pub i64);
-
-impl Time {
-    /// The time of an object without one: older than all others, like Go's zero time.
-    pub const ABSENT: Time = Time(i64::MIN);
-
-    /// The saturating distance from `earlier`, in nanoseconds.
-    #[must_use]
-    pub fn since(self, earlier: Time) -> i64 {
-        self.0.saturating_sub(earlier.0)
-    }
-}
-
-impl Default for Time {
-    fn default() -> Self {
-        Time::ABSENT
-    }
-}
 
 /// Resource name to quantity, as in `resources.requests`.
 pub type ResourceList = BTreeMap<String, Quantity>;
@@ -33,7 +19,8 @@ pub type ResourceList = BTreeMap<String, Quantity>;
 pub type StringMap = BTreeMap<String, String>;
 
 /// What every object carries in `metadata`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Meta {
     /// `metadata.name`.
     pub name: String,
@@ -42,6 +29,7 @@ pub struct Meta {
     /// `metadata.uid`.
     pub uid: String,
     /// `metadata.creationTimestamp`.
+    #[serde(rename = "creationTimestamp")]
     pub created: Time,
     /// `metadata.generation`.
     pub generation: i64,
@@ -50,13 +38,16 @@ pub struct Meta {
     /// `metadata.annotations`.
     pub annotations: StringMap,
     /// `metadata.ownerReferences`, the fields that are read.
+    #[serde(rename = "ownerReferences")]
     pub owners: Vec<OwnerReference>,
     /// Is `metadata.deletionTimestamp` set?
+    #[serde(rename = "deletionTimestamp", deserialize_with = "presence", skip_serializing)]
     pub deleting: bool,
 }
 
 /// One entry of `metadata.ownerReferences`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct OwnerReference {
     /// Group and version of the owner.
     pub api_version: String,
@@ -71,8 +62,10 @@ pub struct OwnerReference {
 }
 
 /// `ResourceFlavor` (rules/01 §4).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ResourceFlavor {
+    #[serde(skip)]
     pub meta: Meta,
     pub node_labels: StringMap,
     pub node_taints: Vec<Taint>,
@@ -82,7 +75,8 @@ pub struct ResourceFlavor {
 }
 
 /// A taint of a flavor's nodes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Taint {
     pub key: String,
     pub value: String,
@@ -91,7 +85,8 @@ pub struct Taint {
 }
 
 /// A toleration, of a pod or of a flavor.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Toleration {
     /// Empty matches every key.
     pub key: String,
@@ -104,30 +99,40 @@ pub struct Toleration {
 }
 
 /// `Topology` (rules/08 §1).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Topology {
+    #[serde(skip)]
     pub meta: Meta,
     /// `spec.levels[].nodeLabel`, the widest level first.
+    #[serde(with = "node_labels")]
     pub levels: Vec<String>,
 }
 
 /// `spec.resourceGroups[]` of a ClusterQueue or Cohort.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ResourceGroup {
+    #[serde(serialize_with = "always")]
     pub covered_resources: Vec<String>,
     /// In order of preference.
+    #[serde(serialize_with = "always")]
     pub flavors: Vec<FlavorQuotas>,
 }
 
 /// One flavor of a resource group.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct FlavorQuotas {
+    #[serde(serialize_with = "always")]
     pub name: String,
+    #[serde(serialize_with = "always")]
     pub resources: Vec<ResourceQuota>,
 }
 
 /// The quota of one resource in one flavor.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ResourceQuota {
     pub name: String,
     pub nominal_quota: Quantity,
@@ -138,19 +143,24 @@ pub struct ResourceQuota {
 }
 
 /// `Cohort` (rules/01 §2).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Cohort {
+    #[serde(skip)]
     pub meta: Meta,
     /// Empty: a root.
     pub parent_name: String,
     pub resource_groups: Vec<ResourceGroup>,
     /// `spec.fairSharing.weight`; absent acts as 1.
+    #[serde(rename = "fairSharing", with = "weight")]
     pub fair_weight: Option<Quantity>,
 }
 
 /// `ClusterQueue` (rules/01 §1).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ClusterQueue {
+    #[serde(skip)]
     pub meta: Meta,
     /// Empty: no cohort.
     pub cohort_name: String,
@@ -161,16 +171,30 @@ pub struct ClusterQueue {
     pub flavor_fungibility: FlavorFungibility,
     /// Absent acts as Never everywhere (rules/01 §1, rules/03 §4.1).
     pub preemption: Option<Preemption>,
+    #[serde(rename = "admissionChecksStrategy", with = "admission_checks")]
     pub admission_checks: Vec<AdmissionCheckRule>,
     pub stop_policy: StopPolicy,
     /// `spec.fairSharing.weight`; absent acts as 1.
+    #[serde(rename = "fairSharing", with = "weight")]
     pub fair_weight: Option<Quantity>,
     /// `spec.admissionScope.admissionMode` is `UsageBasedAdmissionFairSharing`.
+    #[serde(rename = "admissionScope", with = "admission_scope")]
     pub usage_based_admission: bool,
     /// `spec.concurrentAdmissionPolicy`, as compact JSON with sorted keys; empty when absent.
+    #[serde(with = "as_text")]
     pub concurrent_admission_policy: String,
     /// `spec.concurrentAdmissionPolicy.migration.constraints.lastAcceptableFlavorName`.
+    #[serde(skip)]
     pub last_acceptable_flavor: Option<String>,
+}
+
+words! {
+    QueueingStrategy { StrictFIFO, BestEffortFIFO }
+    StopPolicy { None, Hold, HoldAndDrain }
+    FungibilityPolicy { MayStopSearch, TryNextFlavor }
+    FungibilityPreference { BorrowingOverPreemption, PreemptionOverBorrowing }
+    // Each policy takes some of these: see the schema. `Unset` has no word.
+    PreemptionPolicy { Never, LowerPriority, LowerOrNewerEqualPriority, Any }
 }
 
 /// `spec.queueingStrategy`.
@@ -191,8 +215,9 @@ pub enum StopPolicy {
 }
 
 /// `whenCanBorrow` / `whenCanPreempt`: any value other than `TryNextFlavor` acts as `MayStopSearch`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FungibilityPolicy {
+    #[default]
     MayStopSearch,
     TryNextFlavor,
 }
@@ -206,13 +231,16 @@ pub enum FungibilityPreference {
 }
 
 /// `spec.flavorFungibility`, with the defaults of absent fields filled in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct FlavorFungibility {
     /// Default `MayStopSearch`.
     pub when_can_borrow: FungibilityPolicy,
     /// Default `TryNextFlavor`.
+    #[serde(deserialize_with = "preempt_policy")]
     pub when_can_preempt: FungibilityPolicy,
     /// Absent: `BorrowingOverPreemption`.
+    #[serde(deserialize_with = "read_word")]
     pub preference: Option<FungibilityPreference>,
 }
 
@@ -226,8 +254,15 @@ impl Default for FlavorFungibility {
     }
 }
 
+/// Reads `whenCanPreempt`, whose default is not what an unknown word means.
+fn preempt_policy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FungibilityPolicy, D::Error> {
+    let absent = FlavorFungibility::default().when_can_preempt;
+    read_text(deserializer, |word| if word.is_empty() { absent } else { Word::read(word).unwrap_or_default() })
+}
+
 /// `spec.preemption` if present. The stored strings matter (rules/03 §4.1), so an empty policy differs from `Never`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Preemption {
     pub reclaim_within_cohort: PreemptionPolicy,
     pub within_cluster_queue: PreemptionPolicy,
@@ -247,14 +282,16 @@ pub enum PreemptionPolicy {
 }
 
 /// `spec.preemption.borrowWithinCohort`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct BorrowWithinCohort {
     pub policy: PreemptionPolicy,
     pub max_priority_threshold: Option<i32>,
 }
 
 /// One entry of `admissionChecksStrategy.admissionChecks`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct AdmissionCheckRule {
     pub name: String,
     /// Empty: all flavors.
@@ -262,38 +299,51 @@ pub struct AdmissionCheckRule {
 }
 
 /// `LocalQueue` (rules/01 §3).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct LocalQueue {
+    #[serde(skip)]
     pub meta: Meta,
     pub cluster_queue: String,
     pub stop_policy: StopPolicy,
     /// `spec.fairSharing.weight`; absent acts as 1.
+    #[serde(rename = "fairSharing", with = "weight")]
     pub fair_weight: Option<Quantity>,
     /// `status.fairSharing.admissionFairSharingStatus.consumedResources`: the initial history of an account.
+    #[serde(skip)]
     pub consumed_resources: Option<ResourceList>,
 }
 
 /// `AdmissionCheck`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct AdmissionCheck {
+    #[serde(skip)]
     pub meta: Meta,
     pub controller_name: String,
     /// Is condition Active of its status True?
+    #[serde(skip)]
     pub active: bool,
 }
 
 /// `WorkloadPriorityClass` and `PriorityClass`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct PriorityClass {
+    #[serde(rename = "metadata")]
     pub meta: Meta,
+    #[serde(serialize_with = "always")]
     pub value: i32,
     /// For a `PriorityClass` only.
+    #[serde(skip_serializing)]
     pub global_default: bool,
 }
 
 /// `LimitRange` (v1).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct LimitRange {
+    #[serde(skip)]
     pub meta: Meta,
     pub limits: Vec<LimitRangeItem>,
 }
@@ -311,22 +361,32 @@ impl LimitRange {
 }
 
 /// One entry of `spec.limits` of a LimitRange.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct LimitRangeItem {
     /// `type`: `Container`, `Pod`, `PersistentVolumeClaim`.
+    #[serde(rename = "type")]
     pub kind: String,
+    #[serde(deserialize_with = "resources")]
     pub max: ResourceList,
+    #[serde(deserialize_with = "resources")]
     pub min: ResourceList,
+    #[serde(deserialize_with = "resources")]
     pub default: ResourceList,
+    #[serde(deserialize_with = "resources")]
     pub default_request: ResourceList,
+    #[serde(deserialize_with = "resources")]
     pub max_limit_request_ratio: ResourceList,
 }
 
 /// `RuntimeClass` (node.k8s.io/v1).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct RuntimeClass {
+    #[serde(rename = "metadata")]
     pub meta: Meta,
     /// `overhead.podFixed`.
+    #[serde(deserialize_with = "pod_fixed")]
     pub overhead: ResourceList,
 }
 
@@ -360,22 +420,26 @@ pub struct ExactDeviceRequest {
 }
 
 /// `DeviceClass` (resource.k8s.io, rules/09 §8).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct DeviceClass {
+    #[serde(skip)]
     pub meta: Meta,
     /// The extended resource that its devices provide; empty: none.
     pub extended_resource_name: String,
 }
 
 /// A label selector.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct LabelSelector {
     pub match_labels: StringMap,
     pub match_expressions: Vec<Requirement>,
 }
 
 /// One expression of a label selector or node selector term.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Requirement {
     pub key: String,
     /// `In`, `NotIn`, `Exists`, `DoesNotExist`; node affinity also `Gt`, `Lt`.
@@ -384,7 +448,8 @@ pub struct Requirement {
 }
 
 /// One term of a node affinity.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct NodeSelectorTerm {
     pub match_expressions: Vec<Requirement>,
     /// Never evaluated against flavors (rules/03 §5), but against nodes (rules/08 §4.7).
@@ -392,9 +457,11 @@ pub struct NodeSelectorTerm {
 }
 
 /// One term of a preferred node affinity.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct PreferredTerm {
     pub weight: i32,
     /// `preference`.
+    #[serde(rename = "preference")]
     pub term: NodeSelectorTerm,
 }

@@ -4,8 +4,10 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer};
 use smallvec::SmallVec;
 
+use super::fields::read_text;
 use super::kinds::Taint;
 use super::pod_set::PodSet;
 use super::workload_meta::MetaDetails;
@@ -61,6 +63,12 @@ pub enum Message {
     Previously(Arc<Message>),
     /// Deactivated for the announced reason.
     DeactivatedDueTo(Arc<Message>),
+}
+
+impl<'de> Deserialize<'de> for Message {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read_text(deserializer, |text| Message::Text(Text::copied(text)))
+    }
 }
 
 impl Message {

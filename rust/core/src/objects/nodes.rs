@@ -4,19 +4,27 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::conditions::ConditionStatus;
-use super::kinds::{Meta, ResourceList, Taint, Time};
+use super::kinds::{Meta, ResourceList, Taint};
 use super::pod_set::PodSpec;
+use super::time::Time;
 
 /// `Node` (v1): the fields that decide where pods fit (rules/08 §4) and whether they can stay (rules/08 §13).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Node {
+    #[serde(skip)]
     pub meta: Meta,
     pub unschedulable: bool,
     pub taints: Vec<Taint>,
     /// Condition Ready; `None` if absent.
+    #[serde(skip)]
     pub ready: Option<NodeReady>,
+    #[serde(skip)]
     pub allocatable: ResourceList,
+    #[serde(skip)]
     /// The statuses of all conditions by type: a change retries workloads that fit nowhere (rules/08 §11.11).
     pub condition_statuses: BTreeMap<String, ConditionStatus>,
 }

@@ -2,37 +2,58 @@
 
 #![allow(missing_docs)]
 
+mod written;
+
+use serde::{Deserialize, Serialize};
+
+use super::fields::{always, as_text, is_always, lenient, resources};
 use super::kinds::{NodeSelectorTerm, PreferredTerm, ResourceList, StringMap, Toleration};
 use super::topology::TopologyRequest;
+use written::WrittenPodSpec;
 
 /// One pod set of a Workload.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct PodSet {
     pub name: String,
+    #[serde(serialize_with = "always")]
     pub count: i32,
     pub min_count: Option<i32>,
+    #[serde(serialize_with = "always")]
     pub template: PodTemplate,
     /// Boxed, since few pod sets have one.
     pub topology_request: Option<Box<TopologyRequest>>,
 }
 
 /// `podSets[].template`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct PodTemplate {
-    pub labels: StringMap,
-    pub annotations: StringMap,
+    pub metadata: TemplateMetadata,
+    #[serde(serialize_with = "always")]
     pub spec: PodSpec,
 }
 
+/// `metadata` of a pod template.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(default)]
+pub struct TemplateMetadata {
+    pub labels: StringMap,
+    pub annotations: StringMap,
+}
+
 /// The fields of a pod spec that scheduling reads.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(from = "WrittenPodSpec", rename_all = "camelCase")]
 pub struct PodSpec {
     pub init_containers: Vec<Container>,
     pub containers: Vec<Container>,
     pub node_selector: StringMap,
     /// `affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms`.
+    #[serde(skip_serializing)]
     pub required_node_affinity: Option<Vec<NodeSelectorTerm>>,
     /// `affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution`.
+    #[serde(skip_serializing)]
     pub preferred_node_affinity: Vec<PreferredTerm>,
     pub tolerations: Vec<Toleration>,
     pub runtime_class_name: Option<String>,
@@ -43,9 +64,11 @@ pub struct PodSpec {
     /// Pod-level `resources`.
     pub resources: Option<Resources>,
     /// `resourceClaims`, in order.
+    #[serde(skip_serializing)]
     pub resource_claims: Vec<PodResourceClaim>,
     /// Fields that matter only for equality, as compact JSON with sorted keys: affinity, topologySpreadConstraints,
-    /// resourceClaims. Empty when all are absent.
+    /// resourceClaims. Empty when all are absent. They are written beside the others.
+    #[serde(rename = "", with = "as_text")]
     pub opaque: String,
 }
 
@@ -58,29 +81,38 @@ impl PodSpec {
 }
 
 /// One entry of `resourceClaims` of a pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(default)]
 pub struct PodResourceClaim {
     /// `resourceClaimName`.
+    #[serde(rename = "resourceClaimName", deserialize_with = "lenient")]
     pub claim_name: Option<String>,
     /// `resourceClaimTemplateName`.
+    #[serde(rename = "resourceClaimTemplateName", deserialize_with = "lenient")]
     pub template_name: Option<String>,
 }
 
 /// One container.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Container {
     pub name: String,
     pub resources: Resources,
     /// `restartPolicy: Always` of an init container: a sidecar.
+    #[serde(rename = "restartPolicy", with = "is_always")]
     pub sidecar: bool,
     /// `ports` as compact JSON with sorted keys, for equality; empty when absent.
+    #[serde(with = "as_text")]
     pub ports: String,
 }
 
 /// `resources` of a container or a pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Resources {
+    #[serde(deserialize_with = "resources")]
     pub requests: ResourceList,
+    #[serde(deserialize_with = "resources")]
     pub limits: ResourceList,
 }
 

@@ -93,7 +93,8 @@ stored!(struct MetaDetails { labels, annotations, owners, deleting });
 stored!(struct OwnerReference { api_version, kind, name, uid, controller });
 stored!(struct PriorityClassRef { group, kind, name });
 stored!(struct PodSet { name, count, min_count, template, topology_request });
-stored!(struct PodTemplate { labels, annotations, spec });
+stored!(struct PodTemplate { metadata, spec });
+stored!(struct TemplateMetadata { labels, annotations });
 stored!(struct TopologyRequest {
     required, preferred, unconstrained, pod_index_label, sub_group_index_label, sub_group_count, pod_set_group_name,
     slice_required_topology, slice_size, constraints,

@@ -2,12 +2,20 @@
 
 #![allow(missing_docs)]
 
+mod compact;
+
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use super::fields::always;
+use compact::CompactAssignment;
+pub use compact::MAX_REPEATED;
+
 /// `podSets[].topologyRequest` (rules/08 §2).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct TopologyRequest {
     pub required: Option<String>,
     pub preferred: Option<String>,
@@ -17,16 +25,22 @@ pub struct TopologyRequest {
     pub sub_group_index_label: Option<String>,
     pub sub_group_count: Option<i32>,
     pub pod_set_group_name: Option<String>,
+    #[serde(rename = "podSetSliceRequiredTopology")]
     pub slice_required_topology: Option<String>,
+    #[serde(rename = "podSetSliceSize")]
     pub slice_size: Option<i32>,
     /// `podsetSliceRequiredTopologyConstraints`, the widest first.
+    #[serde(rename = "podsetSliceRequiredTopologyConstraints")]
     pub constraints: Vec<SliceConstraint>,
 }
 
 /// One layer of slices: each slice of `size` pods stays in one domain of a level.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct SliceConstraint {
+    #[serde(serialize_with = "always")]
     pub topology: String,
+    #[serde(serialize_with = "always")]
     pub size: i32,
 }
 
@@ -54,7 +68,8 @@ impl TopologyRequest {
 }
 
 /// `topologyAssignment` of a pod set, one entry per domain (rules/08 §15.1).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(try_from = "CompactAssignment")]
 pub struct TopologyAssignment {
     /// Node labels, the widest level first.
     pub levels: Vec<String>,

@@ -2,7 +2,8 @@
 
 #![allow(missing_docs)]
 
-use super::kinds::{Meta, OwnerReference, StringMap, Time};
+use super::kinds::{Meta, OwnerReference, StringMap};
+use super::time::Time;
 use crate::base::key::Key;
 use crate::base::shared::Shared;
 

@@ -215,7 +215,7 @@ impl State {
     /// Why pods get no place here, although Kueue gives them one (rules/08 §17).
     fn undecided_place(&self, record: &Record) -> Option<(String, String)> {
         if self.gate(Gate::TASTopologySpreading) {
-            let spreads = |pod_set: &PodSet| pod_set.template.annotations.contains_key(SPREADING);
+            let spreads = |pod_set: &PodSet| pod_set.template.metadata.annotations.contains_key(SPREADING);
             if let Some(at) = record.spec.original.iter().position(spreads) {
                 let field = format!("spec.podSets[{at}].template.metadata.annotations[{SPREADING}]");
                 return Some((field, "kueuecore does not spread pods over domains yet".to_owned()));

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 use crate::base::amount::Amount;
 use crate::base::ids::ResourceId;
 use crate::base::names::Lexicon;
@@ -104,6 +106,13 @@ impl Condition {
     /// The message as shown in the condition.
     pub fn text(&self) -> Text {
         self.message.cut(MAX_CONDITION_MESSAGE)
+    }
+}
+
+/// As the message of a condition.
+impl Serialize for Message {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.cut(MAX_CONDITION_MESSAGE))
     }
 }
 

@@ -32,7 +32,7 @@ impl<'a> PodFacts<'a> {
         tolerations: &'a [Toleration],
     ) -> Result<Self, String> {
         let spec = &template.spec;
-        let (mut labels, mut annotations) = (template.labels.clone(), template.annotations.clone());
+        let (mut labels, mut annotations) = (template.metadata.labels.clone(), template.metadata.annotations.clone());
         let mut facts = Self {
             node_selector: spec.node_selector.clone(),
             tolerations: spec.tolerations.iter().collect(),

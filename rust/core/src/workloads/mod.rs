@@ -394,7 +394,7 @@ fn hash_of(class: u64, pod_sets: &[PodSet]) -> u64 {
     let mut hasher = FxHasher::default();
     class.hash(&mut hasher);
     for pod_set in pod_sets {
-        (pod_set.count, &pod_set.name, &pod_set.template.labels).hash(&mut hasher);
+        (pod_set.count, &pod_set.name, &pod_set.template.metadata.labels).hash(&mut hasher);
         for container in &pod_set.template.spec.containers {
             container.resources.requests.hash(&mut hasher);
         }

@@ -1,40 +1,25 @@
 //! ResourceClaimTemplate and DeviceClass of `resource.k8s.io`, with the defaults that an API server fills in.
 
-use kueuecore::objects::{DeviceClass, DeviceRequest, ExactDeviceRequest, Meta, ResourceClaimTemplate};
-use serde::Deserialize;
+use kueuecore::objects::{DeviceRequest, ExactDeviceRequest, Object, ResourceClaimTemplate};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::meta::MetaWire;
-use crate::read::{list, nil, part};
-
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(crate) struct ClaimTemplateWire {
-    #[serde(deserialize_with = "part::<_, MetaWire, _>")]
-    metadata: Meta,
-    #[serde(deserialize_with = "nil")]
-    spec: TemplateSpec,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct TemplateSpec {
-    #[serde(deserialize_with = "nil")]
+pub(super) struct TemplateSpec {
     spec: ClaimSpec,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct ClaimSpec {
-    #[serde(deserialize_with = "nil")]
-    devices: DevicesWire,
+    devices: Devices,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct DevicesWire {
-    #[serde(deserialize_with = "list::<_, RequestWire, _>")]
-    requests: Vec<DeviceRequest>,
+struct Devices {
+    requests: Vec<RequestWire>,
 }
 
 #[derive(Deserialize, Default)]
@@ -101,32 +86,15 @@ impl From<ExactWire> for ExactDeviceRequest {
     }
 }
 
-impl From<ClaimTemplateWire> for ResourceClaimTemplate {
-    fn from(wire: ClaimTemplateWire) -> Self {
-        ResourceClaimTemplate { meta: wire.metadata, requests: wire.spec.spec.devices.requests }
-    }
+/// A template, from its spec.
+pub(super) fn claim_template(read: TemplateSpec) -> Object {
+    let requests = read.spec.devices.requests.into_iter().map(DeviceRequest::from).collect();
+    Object::ResourceClaimTemplate(ResourceClaimTemplate { requests, ..ResourceClaimTemplate::default() })
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub(crate) struct DeviceClassWire {
-    #[serde(deserialize_with = "part::<_, MetaWire, _>")]
-    metadata: Meta,
-    #[serde(deserialize_with = "nil")]
-    spec: DeviceClassSpec,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct DeviceClassSpec {
-    #[serde(deserialize_with = "nil")]
-    extended_resource_name: String,
-}
-
-impl From<DeviceClassWire> for DeviceClass {
-    fn from(wire: DeviceClassWire) -> Self {
-        DeviceClass { meta: wire.metadata, extended_resource_name: wire.spec.extended_resource_name }
-    }
+/// A value whose null means its default: readers of structs with flattened parts do not know what is a field.
+fn nil<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 #[cfg(test)]

@@ -5,28 +5,23 @@ use kueuecore::objects::config::Config;
 use kueuecore::objects::{Object, ResourceGroup};
 use serde::Deserialize;
 
-use super::quotas::GroupWire;
-use crate::read::{list, maybe, nil};
 use crate::shaped::Shaped;
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Outline {
-    #[serde(deserialize_with = "nil")]
     status: Status,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Status {
-    #[serde(deserialize_with = "maybe::<_, Quotas, _>")]
     effective_quotas: Option<Quotas>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Quotas {
-    #[serde(deserialize_with = "list::<_, GroupWire, _>")]
     resource_groups: Vec<ResourceGroup>,
 }
 

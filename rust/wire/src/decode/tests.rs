@@ -7,6 +7,8 @@ use serde_json::json;
 
 use super::*;
 
+mod topology;
+
 fn one(value: &Value) -> Object {
     decode_value(value).unwrap_or_else(|rejection| panic!("{rejection}"))
 }

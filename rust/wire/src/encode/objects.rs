@@ -2,296 +2,146 @@
 //!
 //! Decoding gives the same object again.
 
-use kueuecore::base::quantity::Quantity;
+use kueuecore::base::gates::Gates;
 use kueuecore::objects::{
-    AdmissionCheck, ClusterQueue, Cohort, FlavorFungibility, FlavorQuotas, LabelSelector, LocalQueue, Meta, Node,
-    Preemption, PriorityClass, Requirement, ResourceFlavor, ResourceGroup, StringMap, Taint, Time, Toleration,
-    Topology,
+    AdmissionCheck, ClusterQueue, Cohort, ConditionStatus, LocalQueue, Meta, MetaDetails, Node, PriorityClass,
+    ResourceFlavor, ResourceList, StringMap, Time, Topology, Workload, WorkloadMeta,
 };
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{condition_status, put, put_json, put_list, put_resources, put_text, put_time};
+use super::{resource_list, workload_status};
 use crate::kinds::Kind;
-use crate::words::Word;
+use crate::time::format_time;
+use crate::written::written;
 
-/// Builds an object from its parts.
-pub(super) fn object(kind: Kind, metadata: Value, spec: Map<String, Value>) -> Map<String, Value> {
+/// Builds an object from its parts; an empty spec or status is left out.
+fn object<const N: usize>(kind: Kind, meta: &Meta, parts: [(&str, Value); N]) -> Value {
     let mut out = Map::new();
     out.insert("apiVersion".to_owned(), Value::from(kind.preferred_version()));
     out.insert("kind".to_owned(), Value::from(kind.name()));
-    out.insert("metadata".to_owned(), metadata);
-    if !spec.is_empty() {
-        out.insert("spec".to_owned(), Value::Object(spec));
-    }
-    out
+    out.insert("metadata".to_owned(), metadata(meta));
+    let is_empty = |part: &Value| part.is_null() || part.as_object().is_some_and(Map::is_empty);
+    let parts = parts.into_iter().filter(|(_, part)| !is_empty(part));
+    out.extend(parts.map(|(name, part)| (name.to_owned(), part)));
+    out.into()
+}
+
+/// An object whose fields are those of its spec.
+fn with_spec(kind: Kind, meta: &Meta, spec: &impl Serialize) -> Value {
+    object(kind, meta, [("spec", written(spec))])
 }
 
 /// `metadata`.
-pub(super) fn metadata(meta: &Meta) -> Value {
-    let mut out = Map::new();
-    put_text(&mut out, "name", &meta.name);
-    put_text(&mut out, "namespace", &meta.namespace);
-    put_text(&mut out, "uid", &meta.uid);
-    put_time(&mut out, "creationTimestamp", meta.created);
-    if meta.generation != 0 {
-        out.insert("generation".to_owned(), Value::from(meta.generation));
-    }
-    put_map(&mut out, "labels", &meta.labels);
-    put_map(&mut out, "annotations", &meta.annotations);
-    put_list(&mut out, "ownerReferences", &meta.owners, |owner| {
-        let mut entry = Map::new();
-        put_text(&mut entry, "apiVersion", &owner.api_version);
-        put_text(&mut entry, "kind", &owner.kind);
-        put_text(&mut entry, "name", &owner.name);
-        put_text(&mut entry, "uid", &owner.uid);
-        put_true(&mut entry, "controller", owner.controller);
-        Value::Object(entry)
-    });
+fn metadata(meta: &Meta) -> Value {
+    let mut out = written(meta);
     if meta.deleting {
         // Only whether deletion has begun is kept, not when.
         let since = if meta.created == Time::ABSENT { Time(0) } else { meta.created };
-        put_time(&mut out, "deletionTimestamp", since);
+        out["deletionTimestamp"] = Value::from(format_time(since));
     }
-    Value::Object(out)
+    out
 }
 
 /// A Namespace: its name and its labels.
 #[must_use]
 pub fn namespace(name: &str, labels: &StringMap) -> Value {
     let meta = Meta { name: name.to_owned(), labels: labels.clone(), ..Meta::default() };
-    object(Kind::Namespace, metadata(&meta), Map::new()).into()
+    object(Kind::Namespace, &meta, [])
 }
 
 /// A ResourceFlavor.
 #[must_use]
 pub fn resource_flavor(flavor: &ResourceFlavor) -> Value {
-    let mut spec = Map::new();
-    put_map(&mut spec, "nodeLabels", &flavor.node_labels);
-    put_list(&mut spec, "nodeTaints", &flavor.node_taints, taint);
-    put_list(&mut spec, "tolerations", &flavor.tolerations, toleration);
-    put_text(&mut spec, "topologyName", &flavor.topology_name);
-    object(Kind::ResourceFlavor, metadata(&flavor.meta), spec).into()
+    with_spec(Kind::ResourceFlavor, &flavor.meta, flavor)
 }
 
 /// A Topology.
 #[must_use]
 pub fn topology(topology: &Topology) -> Value {
-    let mut spec = Map::new();
-    put_list(&mut spec, "levels", &topology.levels, |label| json!({"nodeLabel": label}));
-    object(Kind::Topology, metadata(&topology.meta), spec).into()
+    with_spec(Kind::Topology, &topology.meta, topology)
 }
 
 /// An AdmissionCheck, with the condition Active if it is True.
 #[must_use]
 pub fn admission_check(check: &AdmissionCheck) -> Value {
-    let mut spec = Map::new();
-    put_text(&mut spec, "controllerName", &check.controller_name);
-    let mut out = object(Kind::AdmissionCheck, metadata(&check.meta), spec);
-    if check.active {
-        let active = json!({"type": "Active", "status": "True", "reason": "Active", "message": ""});
-        out.insert("status".to_owned(), json!({"conditions": [active]}));
-    }
-    out.into()
+    let active = json!({"type": "Active", "status": "True", "reason": "Active", "message": ""});
+    let status = if check.active { json!({"conditions": [active]}) } else { Value::Null };
+    object(Kind::AdmissionCheck, &check.meta, [("spec", written(check)), ("status", status)])
 }
 
 /// A WorkloadPriorityClass.
 #[must_use]
 pub fn workload_priority_class(class: &PriorityClass) -> Value {
-    let mut out = object(Kind::WorkloadPriorityClass, metadata(&class.meta), Map::new());
-    out.insert("value".to_owned(), Value::from(class.value));
-    out.into()
+    object(Kind::WorkloadPriorityClass, &class.meta, [("value", Value::from(class.value))])
 }
 
 /// A Cohort.
 #[must_use]
 pub fn cohort(cohort: &Cohort) -> Value {
-    let mut spec = Map::new();
-    put_text(&mut spec, "parentName", &cohort.parent_name);
-    put_list(&mut spec, "resourceGroups", &cohort.resource_groups, resource_group);
-    put_weight(&mut spec, cohort.fair_weight.as_ref());
-    object(Kind::Cohort, metadata(&cohort.meta), spec).into()
+    with_spec(Kind::Cohort, &cohort.meta, cohort)
 }
 
 /// A ClusterQueue.
 #[must_use]
 pub fn cluster_queue(queue: &ClusterQueue) -> Value {
-    // With all fields, so that none is forgotten here.
-    let ClusterQueue {
-        meta,
-        cohort_name,
-        resource_groups,
-        queueing_strategy,
-        namespace_selector,
-        flavor_fungibility,
-        preemption,
-        admission_checks,
-        stop_policy,
-        fair_weight,
-        usage_based_admission,
-        concurrent_admission_policy,
-        last_acceptable_flavor: _, // part of the policy
-    } = queue;
-    let mut spec = Map::new();
-    put_text(&mut spec, "cohortName", cohort_name);
-    put_list(&mut spec, "resourceGroups", resource_groups, resource_group);
-    put_text(&mut spec, "queueingStrategy", queueing_strategy.word());
-    put(&mut spec, "namespaceSelector", namespace_selector.as_ref().map(selector));
-    spec.insert("flavorFungibility".to_owned(), fungibility(flavor_fungibility));
-    put(&mut spec, "preemption", preemption.as_ref().map(preemption_policies));
-    if !admission_checks.is_empty() {
-        let mut strategy = Map::new();
-        put_list(&mut strategy, "admissionChecks", admission_checks, |rule| {
-            let mut entry = Map::new();
-            put_text(&mut entry, "name", &rule.name);
-            put_list(&mut entry, "onFlavors", &rule.on_flavors, |name| Value::from(name.as_str()));
-            Value::Object(entry)
-        });
-        spec.insert("admissionChecksStrategy".to_owned(), Value::Object(strategy));
-    }
-    put_text(&mut spec, "stopPolicy", stop_policy.word());
-    put_weight(&mut spec, fair_weight.as_ref());
-    if *usage_based_admission {
-        spec.insert("admissionScope".to_owned(), json!({"admissionMode": "UsageBasedAdmissionFairSharing"}));
-    }
-    put_json(&mut spec, "concurrentAdmissionPolicy", concurrent_admission_policy);
-    object(Kind::ClusterQueue, metadata(meta), spec).into()
-}
-
-fn fungibility(of: &FlavorFungibility) -> Value {
-    let FlavorFungibility { when_can_borrow, when_can_preempt, preference } = of;
-    let mut out = Map::new();
-    put_text(&mut out, "whenCanBorrow", when_can_borrow.word());
-    put_text(&mut out, "whenCanPreempt", when_can_preempt.word());
-    if let Some(preference) = preference {
-        put_text(&mut out, "preference", preference.word());
-    }
-    out.into()
+    with_spec(Kind::ClusterQueue, &queue.meta, queue)
 }
 
 /// A LocalQueue, with the initial values of its account.
 #[must_use]
 pub fn local_queue(queue: &LocalQueue) -> Value {
-    let mut spec = Map::new();
-    put_text(&mut spec, "clusterQueue", &queue.cluster_queue);
-    put_text(&mut spec, "stopPolicy", queue.stop_policy.word());
-    put_weight(&mut spec, queue.fair_weight.as_ref());
-    let mut out = object(Kind::LocalQueue, metadata(&queue.meta), spec);
-    if let Some(consumed) = &queue.consumed_resources {
-        let account = json!({"consumedResources": super::resource_list(consumed)});
-        out.insert("status".to_owned(), json!({"fairSharing": {"admissionFairSharingStatus": account}}));
-    }
-    out.into()
+    let account = |consumed| json!({"fairSharing": {"admissionFairSharingStatus": {"consumedResources": consumed}}});
+    let status = queue.consumed_resources.as_ref().map(|consumed| account(resource_list(consumed)));
+    object(Kind::LocalQueue, &queue.meta, [("spec", written(queue)), ("status", status.unwrap_or_default())])
+}
+
+#[derive(Serialize)]
+struct NodeStatus<'a> {
+    allocatable: &'a ResourceList,
+    conditions: Vec<NodeCondition<'a>>,
+}
+
+#[derive(Serialize)]
+struct NodeCondition<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    status: ConditionStatus,
+    #[serde(rename = "lastTransitionTime")]
+    since: Time,
 }
 
 /// A Node: the statuses of its conditions, and since when it is ready.
 #[must_use]
 pub fn node(node: &Node) -> Value {
-    let mut spec = Map::new();
-    put_true(&mut spec, "unschedulable", node.unschedulable);
-    put_list(&mut spec, "taints", &node.taints, taint);
-    let conditions = node.condition_statuses.iter().map(|(kind, status)| {
-        let mut entry = Map::new();
-        put_text(&mut entry, "type", kind);
-        put_text(&mut entry, "status", condition_status(*status));
-        if let Some(ready) = node.ready.filter(|_| kind == "Ready") {
-            put_time(&mut entry, "lastTransitionTime", ready.since);
-        }
-        Value::Object(entry)
+    let ready = |kind: &str| node.ready.filter(|_| kind == "Ready");
+    let conditions = node.condition_statuses.iter().map(|(kind, status)| NodeCondition {
+        kind,
+        status: *status,
+        since: ready(kind).map_or(Time::ABSENT, |ready| ready.since),
     });
-    let conditions: Vec<Value> = conditions.collect();
-    let mut status = Map::new();
-    put_resources(&mut status, "allocatable", &node.allocatable);
-    put_list(&mut status, "conditions", &conditions, Value::clone);
-    let mut out = object(Kind::Node, metadata(&node.meta), spec);
-    if !status.is_empty() {
-        out.insert("status".to_owned(), Value::Object(status));
-    }
-    out.into()
+    let status = NodeStatus { allocatable: &node.allocatable, conditions: conditions.collect() };
+    object(Kind::Node, &node.meta, [("spec", written(node)), ("status", written(&status))])
 }
 
-/// A toleration.
-pub(super) fn toleration(toleration: &Toleration) -> Value {
-    let mut out = Map::new();
-    put_text(&mut out, "key", &toleration.key);
-    put_text(&mut out, "operator", &toleration.operator);
-    put_text(&mut out, "value", &toleration.value);
-    put_text(&mut out, "effect", &toleration.effect);
-    put(&mut out, "tolerationSeconds", toleration.toleration_seconds);
-    out.into()
-}
-
-/// Labels and the like, if there are any.
-pub(super) fn put_map(out: &mut Map<String, Value>, name: &str, map: &StringMap) {
-    if !map.is_empty() {
-        out.insert(name.to_owned(), json!(map));
-    }
-}
-
-fn put_true(out: &mut Map<String, Value>, name: &str, value: bool) {
-    if value {
-        out.insert(name.to_owned(), Value::from(true));
-    }
-}
-
-fn put_weight(out: &mut Map<String, Value>, weight: Option<&Quantity>) {
-    if let Some(weight) = weight {
-        out.insert("fairSharing".to_owned(), json!({"weight": weight.to_string()}));
-    }
-}
-
-fn taint(taint: &Taint) -> Value {
-    let mut out = Map::new();
-    put_text(&mut out, "key", &taint.key);
-    put_text(&mut out, "value", &taint.value);
-    put_text(&mut out, "effect", &taint.effect);
-    out.into()
-}
-
-fn selector(selector: &LabelSelector) -> Value {
-    let mut out = Map::new();
-    put_map(&mut out, "matchLabels", &selector.match_labels);
-    put_list(&mut out, "matchExpressions", &selector.match_expressions, requirement);
-    out.into()
-}
-
-fn requirement(requirement: &Requirement) -> Value {
-    let mut out = Map::new();
-    put_text(&mut out, "key", &requirement.key);
-    put_text(&mut out, "operator", &requirement.operator);
-    put_list(&mut out, "values", &requirement.values, |value| Value::from(value.as_str()));
-    out.into()
-}
-
-fn resource_group(group: &ResourceGroup) -> Value {
-    json!({
-        "coveredResources": group.covered_resources,
-        "flavors": group.flavors.iter().map(flavor_quotas).collect::<Vec<_>>(),
-    })
-}
-
-fn flavor_quotas(flavor: &FlavorQuotas) -> Value {
-    let resources = flavor.resources.iter().map(|quota| {
-        let mut entry = Map::new();
-        put_text(&mut entry, "name", &quota.name);
-        put_text(&mut entry, "nominalQuota", &quota.nominal_quota.to_string());
-        put(&mut entry, "borrowingLimit", quota.borrowing_limit.as_ref().map(ToString::to_string));
-        put(&mut entry, "lendingLimit", quota.lending_limit.as_ref().map(ToString::to_string));
-        Value::Object(entry)
-    });
-    json!({"name": flavor.name, "resources": resources.collect::<Vec<_>>()})
-}
-
-fn preemption_policies(of: &Preemption) -> Value {
-    let mut out = Map::new();
-    put_text(&mut out, "reclaimWithinCohort", of.reclaim_within_cohort.word());
-    put_text(&mut out, "withinClusterQueue", of.within_cluster_queue.word());
-    if let Some(of) = &of.borrow_within_cohort {
-        let mut borrow = Map::new();
-        put_text(&mut borrow, "policy", of.policy.word());
-        put(&mut borrow, "maxPriorityThreshold", of.max_priority_threshold);
-        out.insert("borrowWithinCohort".to_owned(), Value::Object(borrow));
-    }
-    out.into()
+/// A Workload with its status.
+#[must_use]
+pub fn workload(workload: &Workload, gates: &Gates) -> Value {
+    let WorkloadMeta { key, created, generation, details } = &workload.meta;
+    let MetaDetails { labels, annotations, owners, deleting } = (**details).clone();
+    let meta = Meta {
+        name: key.name().to_owned(),
+        namespace: key.namespace().to_owned(),
+        uid: key.uid().to_owned(),
+        created: *created,
+        generation: *generation,
+        labels,
+        annotations,
+        owners,
+        deleting,
+    };
+    let status = workload_status(&workload.status, gates);
+    object(Kind::Workload, &meta, [("spec", written(workload)), ("status", status)])
 }
 
 #[cfg(test)]
@@ -388,5 +238,52 @@ mod tests {
     fn a_namespace_has_a_name_and_labels() {
         let plain = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x", "labels": {"a": "b"}}});
         assert_eq!(again(&plain), plain);
+    }
+
+    #[test]
+    fn a_workload_survives_a_round_trip() {
+        let terms = json!({"nodeSelectorTerms": [{"matchExpressions": [{"key": "k", "operator": "Exists"}]}]});
+        let request = json!({
+            "required": "rack", "preferred": "block", "unconstrained": false, "podIndexLabel": "i",
+            "subGroupIndexLabel": "j", "subGroupCount": 2, "podSetGroupName": "g",
+            "podSetSliceRequiredTopology": "rack", "podSetSliceSize": 4,
+            "podsetSliceRequiredTopologyConstraints": [{"topology": "rack", "size": 4}],
+        });
+        let full = json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+            "metadata": {
+                "name": "w", "namespace": "n", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 2,
+                "labels": {"a": "b"}, "annotations": {"c": "d"},
+            },
+            "spec": {
+                "queueName": "q", "priority": 5, "active": true, "maximumExecutionTimeSeconds": 60,
+                "priorityClassRef": {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"},
+                "preemptionGates": [{"name": "g"}],
+                "podSets": [{
+                    "name": "main", "count": 3, "minCount": 1, "topologyRequest": request,
+                    "template": {
+                        "metadata": {"labels": {"e": "f"}, "annotations": {"g": "h"}},
+                        "spec": {
+                            "initContainers": [{"name": "i", "restartPolicy": "Always"}],
+                            "containers": [{
+                                "name": "c", "ports": [{"containerPort": 80}],
+                                "resources": {"requests": {"cpu": "1500m"}, "limits": {"memory": "1Gi"}},
+                            }],
+                            "nodeSelector": {"zone": "a"}, "tolerations": [{"key": "k", "operator": "Exists"}],
+                            "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+                            "topologySpreadConstraints": [{"maxSkew": 1}],
+                            "resourceClaims": [{"name": "d", "resourceClaimTemplateName": "t"}],
+                            "runtimeClassName": "r", "priorityClassName": "p", "priority": 9,
+                            "overhead": {"cpu": "1"}, "resources": {"requests": {"cpu": "4"}},
+                        },
+                    },
+                }],
+            },
+            "status": {"conditions": [{"type": "QuotaReserved", "status": "False", "reason": "R", "message": "m"}]},
+        });
+        let Ok(Object::Workload(decoded)) = decode_value(&full) else { panic!("a Workload") };
+        let encoded = workload(&decoded, &Gates::default());
+        assert_eq!(encoded, full);
+        assert_eq!(decode_value(&encoded), Ok(Object::Workload(decoded)));
     }
 }

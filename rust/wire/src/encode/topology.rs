@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kueuecore::objects::{TopologyAssignment, TopologyDomain};
+use kueuecore::objects::{MAX_REPEATED, TopologyAssignment, TopologyDomain};
 use serde_json::{Map, Value, json};
-
-use crate::decode::MAX_REPEATED;
 
 /// The level of hostnames: assignments of topologies that end with nodes have no other level.
 const HOSTNAME: &str = "kubernetes.io/hostname";

@@ -1,7 +1,6 @@
 //! Containers of pod templates.
 
-use super::kubernetes::resources;
-use super::pod::shared_security_context;
+use super::kubernetes::{resources, shared_security_context};
 use super::{Field, Schema, boolean, field, fields, int_or_text, int32, int64, list, object, quantity, text, texts};
 
 pub(super) fn container() -> Schema {

@@ -1,10 +1,12 @@
 //! Metadata, shapes shared by many kinds, and Kubernetes' own kinds.
 
-use super::kueue::EFFECTS;
 use super::{
     Field, Schema, any, boolean, field, fields, int32, int64, kind, list, map, object, one_of, quantity, text, texts,
     time, unknown,
 };
+
+/// What a taint may do to pods.
+pub(super) const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// `metadata` of any object.
 pub(super) fn metadata() -> Schema {
@@ -143,4 +145,24 @@ pub(super) fn priority_class() -> Schema {
         field("description", text()),
         field("preemptionPolicy", text()),
     ])
+}
+
+/// The name of an object in the same namespace.
+pub(super) fn named_reference() -> Schema {
+    object([field("name", text()).default("")])
+}
+
+/// Security settings that pods and containers share.
+pub(super) fn shared_security_context() -> Schema {
+    let profile = || object(fields(&["localhostProfile", "type"], text)).needs(&["type"]);
+    let windows = object(fields(&["gmsaCredentialSpec", "gmsaCredentialSpecName", "runAsUserName"], text))
+        .with([field("hostProcess", boolean())]);
+    object([
+        field("appArmorProfile", profile()),
+        field("runAsNonRoot", boolean()),
+        field("seLinuxOptions", object(fields(&["level", "role", "type", "user"], text))),
+        field("seccompProfile", profile()),
+        field("windowsOptions", windows),
+    ])
+    .with(fields(&["runAsGroup", "runAsUser"], int64))
 }

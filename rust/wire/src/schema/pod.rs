@@ -1,7 +1,9 @@
 //! Pod templates: every field that the CustomResourceDefinition of Workloads knows.
 
 use super::container::container;
-use super::kubernetes::{label_selector, requirements, resources, template_metadata, toleration};
+use super::kubernetes::{
+    label_selector, named_reference, requirements, resources, shared_security_context, template_metadata, toleration,
+};
 use super::volume::volume;
 use super::{Schema, boolean, field, fields, int32, int64, list, map, object, quantity, text, texts};
 
@@ -108,11 +110,6 @@ fn host_alias() -> Schema {
     object([field("hostnames", texts()), field("ip", text()).required()])
 }
 
-/// The name of an object in the same namespace.
-pub(super) fn named_reference() -> Schema {
-    object([field("name", text()).default("")])
-}
-
 fn resource_claim() -> Schema {
     object(fields(&["name", "resourceClaimName", "resourceClaimTemplateName"], text)).needs(&["name"])
 }
@@ -123,21 +120,6 @@ fn security_context() -> Schema {
         .with([field("supplementalGroups", list(int64())), field("sysctls", list(sysctl))])
         .with([field("fsGroup", int64())])
         .with(fields(&["fsGroupChangePolicy", "seLinuxChangePolicy", "supplementalGroupsPolicy"], text))
-}
-
-/// Security settings that pods and containers share.
-pub(super) fn shared_security_context() -> Schema {
-    let profile = || object(fields(&["localhostProfile", "type"], text)).needs(&["type"]);
-    let windows = object(fields(&["gmsaCredentialSpec", "gmsaCredentialSpecName", "runAsUserName"], text))
-        .with([field("hostProcess", boolean())]);
-    object([
-        field("appArmorProfile", profile()),
-        field("runAsNonRoot", boolean()),
-        field("seLinuxOptions", object(fields(&["level", "role", "type", "user"], text))),
-        field("seccompProfile", profile()),
-        field("windowsOptions", windows),
-    ])
-    .with(fields(&["runAsGroup", "runAsUser"], int64))
 }
 
 fn spread() -> Schema {

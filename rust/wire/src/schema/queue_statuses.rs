@@ -2,7 +2,7 @@
 
 use kueuecore::base::changes::Change;
 
-use super::kueue::{node_labels, node_taints, resource_groups};
+use super::flavor::{node_labels, node_taints, resource_groups};
 use super::status;
 use super::{
     Field, Schema, Served, field, fields, int32, int64, list, map, object, quantity, reference, text, texts, time,

@@ -3,7 +3,7 @@
 use kueuecore::base::changes::Change;
 use serde_json::Value;
 
-use super::kueue::tolerations;
+use super::flavor::tolerations;
 use super::rule::{self, Outcome};
 use super::{
     Field, Pattern, Schema, Served, field, has, int32, int32_from, int64_from, items, list, map, object, one_of,

@@ -1,8 +1,7 @@
 //! Volumes of pod templates.
 
 use super::container::{field_ref, optional_object, resource_field_ref};
-use super::kubernetes::{label_selector, quantities_asked, template_metadata};
-use super::pod::named_reference;
+use super::kubernetes::{label_selector, named_reference, quantities_asked, template_metadata};
 use super::{Field, Schema, boolean, field, fields, int32, int64, list, map, object, quantity, text, texts};
 
 pub(super) fn volume() -> Schema {

@@ -12,9 +12,9 @@ use kueuecore::objects::{
 use super::quotas::{cluster_queue_spec, flavor_names, on_flavors};
 use super::workload::{GATED_BY, annotation, gated_by_update, is_elastic, is_reserved, is_true};
 use super::{IMMUTABLE, WHOLE, without_repetition};
-use crate::decode::uid_of;
 use crate::encode;
 use crate::field_error::{FieldError, quoted};
+use crate::kinds::uid_of;
 
 const REPLACEMENT_FOR: &str = "kueue.x-k8s.io/workload-slice-replacement-for";
 

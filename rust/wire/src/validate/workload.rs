@@ -68,8 +68,11 @@ fn pod_set_errors(pod_set: &PodSet, path: &str, config: &Config) -> Vec<FieldErr
     let mut errors = Vec::new();
     let template = &pod_set.template;
     if gates.enabled(Gate::WorkloadValidationForPodSetMetadata) {
-        errors.extend(labels::labels(&template.labels, &format!("{path}.template.metadata.labels")));
-        errors.extend(labels::annotations(&template.annotations, &format!("{path}.template.metadata.annotations")));
+        errors.extend(labels::labels(&template.metadata.labels, &format!("{path}.template.metadata.labels")));
+        errors.extend(labels::annotations(
+            &template.metadata.annotations,
+            &format!("{path}.template.metadata.annotations"),
+        ));
     }
     let no_negative = gates.enabled(Gate::WorkloadValidateResourcesAreNonNegative);
     // Before the change, the key was looked for only in requests of containers.

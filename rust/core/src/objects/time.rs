@@ -1,8 +1,61 @@
-//! RFC 3339 times to nanoseconds since 1970 and back.
+//! Points in time: nanoseconds since 1970, written as RFC 3339 says.
 
-use kueuecore::objects::Time;
+use std::fmt;
+
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
 
 const NANOS: i128 = 1_000_000_000;
+
+/// A point in time: nanoseconds since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub i64);
+
+impl Time {
+    /// The time of an object without one: older than all others, like Go's zero time.
+    pub const ABSENT: Time = Time(i64::MIN);
+
+    /// The saturating distance from `earlier`, in nanoseconds.
+    #[must_use]
+    pub fn since(self, earlier: Time) -> i64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl Default for Time {
+    fn default() -> Self {
+        Time::ABSENT
+    }
+}
+
+/// RFC 3339, absent for [`Time::ABSENT`].
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if *self == Time::ABSENT { serializer.serialize_none() } else { serializer.serialize_str(&format_time(*self)) }
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = Stamp;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a time such as 2026-01-01T00:00:00Z")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Stamp, E> {
+                parse_time(text).map(Stamp).ok_or_else(|| E::custom("must be a time such as 2026-01-01T00:00:00Z"))
+            }
+        }
+        struct Stamp(Time);
+        impl<'de> Deserialize<'de> for Stamp {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(Text)
+            }
+        }
+        Ok(Option::<Stamp>::deserialize(deserializer)?.map_or(Time::ABSENT, |stamp| stamp.0))
+    }
+}
 
 /// The time that an RFC 3339 text says, or `None` if it is not one.
 ///
