@@ -14,7 +14,6 @@ const F: [&str; 8] = ["f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7"];
 const G: [&str; 8] = ["g0", "g1", "g2", "g3", "g4", "g5", "g6", "g7"];
 const ALL: [(&str, &str); 4] = [("cpu", "1"), ("memory", "1Gi"), ("example.com/gpu", "1"), ("example.com/nic", "1")];
 
-/// The rows.
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for (shape, pod_sets) in [("1podset-2res-8flavors", one as fn() -> _), ("3podsets-4res-2x8flavors", three)] {

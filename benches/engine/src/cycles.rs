@@ -26,7 +26,6 @@ const FIT: (&str, usize) = ("fit", 5);
 const BORROW: (&str, usize) = ("borrow", 15);
 const NO_FIT: (&str, usize) = ("nofit", 1_000_000);
 
-/// The rows.
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, cpu) in [FIT, BORROW, NO_FIT] {

@@ -10,7 +10,6 @@ use crate::views;
 
 const N_ADMITTED: usize = 50_000;
 
-/// The rows.
 pub fn rows() -> Vec<Row> {
     let row = Row::new("Workloads/in-and-out".to_owned(), 100, || {
         let mut engine = views::state(N_ADMITTED);

@@ -42,7 +42,6 @@ const SHAPES: [(&str, Shape); 7] = [
     ("balanced", preferred),
 ];
 
-/// The rows.
 pub fn rows() -> Vec<Row> {
     let mut rows = growing_rows(&[2_500, 10_000, 40_000]);
     rows.extend([1_000, 5_000, 20_000].map(preemption));

@@ -20,7 +20,6 @@ pub type Sampler = Box<dyn FnMut(u32) -> Sample>;
 /// What some calls took.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// Time.
     pub time: Duration,
     /// How often they asked for memory, to grow what they had included; 0 where that is not counted.
     pub n_allocations: usize,
@@ -52,7 +51,6 @@ pub struct Figure {
     pub best_ns: f64,
     /// The one in the middle.
     pub median_ns: f64,
-    /// Samples.
     pub n_samples: usize,
 }
 

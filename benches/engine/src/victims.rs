@@ -12,7 +12,6 @@ use crate::objects::{
 };
 use crate::rows::{Row, timed};
 
-/// The rows.
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for (n_candidates, few, many) in [(1_000, 10, 500), (10_000, 10, 5_000)] {

@@ -11,7 +11,6 @@ use crate::rows::{Row, timed};
 
 const N_QUEUES: usize = 1000;
 
-/// The rows.
 pub fn rows() -> Vec<Row> {
     let row = |n_admitted: usize| {
         Row::new(format!("WhatIf/1000cqs/admitted={n_admitted}"), 100, move || {

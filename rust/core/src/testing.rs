@@ -125,7 +125,6 @@ impl Dice {
 
 /// An engine, and helpers to use it in tests.
 pub struct World {
-    /// The engine.
     pub engine: Engine,
     /// The current time.
     pub now: Time,

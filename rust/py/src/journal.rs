@@ -7,7 +7,6 @@ use pyo3::types::PyTuple;
 
 /// A call that is about to run.
 pub struct Call {
-    /// Its name.
     pub name: &'static str,
     /// Its arguments without the last, the time; `None`: they are not kept.
     pub arguments: Option<Py<PyTuple>>,

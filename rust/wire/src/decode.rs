@@ -14,7 +14,7 @@ mod outline;
 pub(crate) use batch::add_warnings;
 use kueuecore::base::changes::Changes;
 use kueuecore::objects::config::Config;
-use kueuecore::objects::fields::resources;
+use kueuecore::objects::fields::maybe_resources;
 use kueuecore::objects::{Admission, LimitRangeItem, Object, PodSet, PodSpec, ResourceList, WorkloadStatus};
 pub(crate) use manifest::Manifest;
 pub(crate) use objects::object;
@@ -108,8 +108,8 @@ pub fn decode_value(value: &Value) -> Result<Object, Box<Rejection>> {
 pub fn resource_list(value: &Value) -> Result<ResourceList, FieldError> {
     #[derive(Deserialize)]
     #[serde(transparent)]
-    struct Listed(#[serde(deserialize_with = "resources")] ResourceList);
-    typed_value::<Listed>(value).map(|listed| listed.0)
+    struct Listed(#[serde(deserialize_with = "maybe_resources")] Option<ResourceList>);
+    typed_value::<Listed>(value).map(|listed| listed.0.unwrap_or_default())
 }
 
 /// Decodes a pod's `spec`, nothing defaulted.

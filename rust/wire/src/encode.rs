@@ -37,7 +37,6 @@ pub fn admission(admission: &Admission, gates: &Gates) -> Value {
     out
 }
 
-/// One condition.
 #[must_use]
 pub fn condition(condition: &Condition) -> Value {
     written(condition)

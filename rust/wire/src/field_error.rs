@@ -188,7 +188,6 @@ pub struct ObjectRef {
 pub struct Rejection {
     /// Position of the object in the batch, lists flattened.
     pub index: usize,
-    /// The object.
     pub object: ObjectRef,
     /// At least one error.
     pub errors: Vec<FieldError>,
@@ -202,7 +201,6 @@ pub(crate) const MAX_WARNINGS: usize = 100;
 /// A field that was ignored, in whole or in part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// The object.
     pub object: ObjectRef,
     /// Position of the object in the batch.
     pub index: usize,

@@ -21,7 +21,6 @@ const END_NS: i64 = i64::MAX;
 const ONE_SPAN: &str = "must be 0 or more seconds and end before April 2262, where 64 bits of nanoseconds end";
 const ONE_LOSS: &str = "must be RunsOn, Waits or StartsOver";
 
-/// One line.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Line<'a> {

@@ -89,7 +89,6 @@ enum Shape {
 /// What makes the entries of a list unique (`x-kubernetes-list-type`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ListKind {
-    /// Nothing.
     Atomic,
     /// No entry may occur twice.
     Set,

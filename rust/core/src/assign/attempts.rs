@@ -10,7 +10,6 @@ use super::{FlavorId, Reason, ResourceGroup, ResourceId};
 /// One flavor that was tried for a pod set (group).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
-    /// The flavor.
     pub flavor: FlavorId,
     /// The worst mode over the resources.
     pub mode: Mode,

@@ -112,7 +112,6 @@ pub struct Resume {
     pub tried: ScanProgress,
     /// `AllocatableResourceGeneration` of the ClusterQueue then.
     pub generation: i64,
-    /// The cycle.
     pub cycle: u64,
     /// The workload's shape; `None`: unknown.
     pub shape: Option<ShapeId>,
@@ -181,7 +180,6 @@ pub struct ReplacedPodSet {
 /// The inputs of assignment besides the workload.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// Names.
     pub names: &'a Names,
     /// ResourceFlavors; `None`: the flavor does not exist.
     pub flavors: &'a IdVec<FlavorId, Option<Arc<ResourceFlavor>>>,

@@ -14,7 +14,6 @@ pub enum Mode {
     Preempt,
     /// Once preemptions in progress in this cycle are complete.
     DeferredFit,
-    /// Now.
     Fit,
 }
 
@@ -101,7 +100,6 @@ impl From<Possibility> for PreemptionMode {
 /// A mode and how far up the tree it borrows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GranularMode {
-    /// The mode.
     pub preemption: PreemptionMode,
     /// The borrowing level; 0 is none.
     pub level: u32,

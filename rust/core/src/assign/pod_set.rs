@@ -16,9 +16,7 @@ pub type Choices = SmallVec<[FlavorChoice; 4]>;
 /// The flavor of one resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlavorChoice {
-    /// The resource.
     pub resource: ResourceId,
-    /// Its flavor.
     pub flavor: FlavorId,
     /// Both together; `None`: no quota was ever declared for the pair.
     pub pair: Option<FlavorResourceId>,
@@ -58,7 +56,6 @@ pub struct PodSetAssignment {
 pub enum Delay {
     /// Not placed yet.
     Pending,
-    /// Placed.
     Ready,
 }
 

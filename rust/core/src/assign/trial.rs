@@ -14,7 +14,6 @@ pub(super) struct Ask {
     pub requested: i64,
 }
 
-/// The result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trial {
     /// The missing amount; or the maximum, if the request exceeds that.
@@ -59,7 +58,6 @@ impl Trial {
         Trial { amount: amount.minus(available), level, preemption, exceeds_maximum: false }
     }
 
-    /// Its mode.
     pub fn mode(self) -> GranularMode {
         GranularMode { preemption: self.preemption, level: self.level }
     }

@@ -12,7 +12,6 @@ pub struct Amount(i64);
 impl Amount {
     /// No limit.
     pub const UNLIMITED: Amount = Amount(i64::MAX);
-    /// Nothing.
     pub const ZERO: Amount = Amount(0);
 
     /// The amount with this integer value; `i64::MAX` is unlimited.

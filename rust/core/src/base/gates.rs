@@ -229,7 +229,6 @@ pub enum GateError {
     /// The gate is locked.
     #[error("cannot set feature gate {} to {on}, feature is locked to {}", gate.name(), !on)]
     Locked {
-        /// The gate.
         gate: Gate,
         /// The value asked for.
         on: bool,

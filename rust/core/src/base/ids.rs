@@ -14,7 +14,6 @@ use crate::base::appended::Appended;
 pub trait Id: Copy + Eq {
     /// The id with this index.
     fn from_index(index: usize) -> Self;
-    /// The index.
     fn index(self) -> usize;
 }
 

@@ -70,11 +70,9 @@ impl Lexicon {
 pub struct Names {
     /// ClusterQueues.
     pub queues: Interner<QueueId, Text>,
-    /// Cohorts.
     pub cohorts: Interner<CohortId, String>,
     /// ResourceFlavors.
     pub flavors: Interner<FlavorId, String>,
-    /// Namespaces.
     pub namespaces: Interner<NamespaceId, String>,
     /// LocalQueues, by namespace and name.
     pub local_queues: Interner<LocalQueueId, (String, Text)>,

@@ -79,7 +79,6 @@ impl Release {
         Self::all().find(|it| it.to_string() == name).or_else(|| Self::newest().find(|it| it.line() == name))
     }
 
-    /// Its version.
     #[must_use]
     pub const fn version(self) -> Version {
         self.0

@@ -30,7 +30,6 @@ impl Text {
         }
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         self
     }

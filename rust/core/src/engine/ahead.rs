@@ -8,9 +8,7 @@ use crate::state::State;
 /// A workload ahead of another one.
 #[derive(Clone, Copy, Debug)]
 pub struct Ahead {
-    /// The workload.
     pub workload: WorkloadId,
-    /// The rule.
     pub why: Precedence,
 }
 

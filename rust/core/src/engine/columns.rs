@@ -27,11 +27,9 @@ pub struct Columns {
     pub local_queues: Vec<Text>,
     /// Index of the LocalQueue.
     pub queue: Vec<u32>,
-    /// Priority.
     pub priority: Vec<i32>,
     /// Creation time in nanoseconds since 1970.
     pub created: Vec<i64>,
-    /// Pods.
     pub count: Vec<i32>,
     /// The resources of the columns of `requests`.
     pub resources: Vec<String>,
@@ -45,9 +43,7 @@ pub enum ColumnsError {
     /// A column has another length than the rest.
     #[error("{column}: has {actual} values where {expected} are needed")]
     Length {
-        /// The column.
         column: &'static str,
-        /// Its length.
         actual: usize,
         /// The expected length.
         expected: usize,
@@ -55,11 +51,8 @@ pub enum ColumnsError {
     /// A value that no workload can have.
     #[error("{column}[{row}]: {value}: {what}")]
     Value {
-        /// The column.
         column: &'static str,
-        /// The row.
         row: usize,
-        /// The value.
         value: i64,
         /// What it must be.
         what: &'static str,
@@ -74,12 +67,7 @@ pub enum ColumnsError {
     },
     /// A workload of this name exists.
     #[error("prefix: Workload {namespace}/{name} already exists; change prefix or first")]
-    Exists {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-    },
+    Exists { namespace: String, name: String },
 }
 
 impl Columns {

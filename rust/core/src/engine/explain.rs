@@ -39,7 +39,6 @@ pub struct Explanation {
 /// The trials for a pod set.
 #[derive(Debug)]
 pub struct PodSetTrials {
-    /// Its index.
     pub index: usize,
     /// The flavors that were tried, in order.
     pub trials: Vec<FlavorTrial>,
@@ -56,7 +55,6 @@ pub struct PodSetTrials {
 /// The trial of a flavor for a pod set.
 #[derive(Debug)]
 pub struct FlavorTrial {
-    /// The result.
     pub attempt: Attempt,
     /// Was it chosen?
     pub is_chosen: bool,
@@ -67,7 +65,6 @@ pub struct FlavorTrial {
 /// The request for a flavor-resource.
 #[derive(Debug)]
 pub struct Asked {
-    /// The pair.
     pub fr: FlavorResourceId,
     /// The amount, including what earlier pod sets take.
     pub amount: Amount,

@@ -27,7 +27,6 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Outcome::Fits => "Fits",
@@ -37,10 +36,8 @@ impl Outcome {
     }
 }
 
-/// The answer.
 #[derive(Clone, Debug)]
 pub struct WhatIf {
-    /// The outcome.
     pub outcome: Outcome,
     /// The ClusterQueue in which it would wait; empty if there is none.
     pub queue: String,

@@ -42,7 +42,6 @@ known_types! {
     PREEMPTED = Preempted;
     /// True: back in the queue after an eviction. False: not yet.
     REQUEUED = Requeued;
-    /// Terminal.
     FINISHED = Finished;
     /// The pods of an admitted workload are ready.
     PODS_READY = PodsReady;

@@ -22,7 +22,6 @@ pub(crate) const MAX_EVENT_MESSAGE: usize = 1024;
 
 /// A condition. `kind` is its `type`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[allow(missing_docs)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Condition {
     #[serde(rename = "type", serialize_with = "always")]
@@ -39,7 +38,6 @@ pub struct Condition {
 
 /// `status` of a condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum ConditionStatus {
     True,
     False,

@@ -1,7 +1,5 @@
 //! The part of Kueue's `Configuration` that scheduling reads (rules/01 §9, rules/11 §2).
 
-#![allow(missing_docs)] // a field is documented where its name is not the Kubernetes name and meaning
-
 use std::collections::BTreeMap;
 
 use crate::base::changes::Changes;

@@ -56,7 +56,6 @@ macro_rules! kinds {
     ) => {
         /// Any object that can be applied.
         #[derive(Clone, Debug, PartialEq)]
-        #[allow(missing_docs)] // named as in Kubernetes
         pub enum Object {
             $($kept($kept_as),)*
             $($seen($seen_as),)*
@@ -64,14 +63,12 @@ macro_rules! kinds {
 
         /// A kind that is read.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[allow(missing_docs)] // named as in Kubernetes
         pub enum Kind {
             $($kept,)*
             $($seen,)*
         }
 
         impl Object {
-            /// Its kind.
             #[must_use]
             pub fn kind(&self) -> Kind {
                 match self {

@@ -1,7 +1,5 @@
 //! The objects other than workloads, and their parts.
 
-#![allow(missing_docs)] // a field is documented where its name is not the Kubernetes name and meaning
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};

@@ -155,7 +155,6 @@ impl NoFit {
 /// Why a pod set does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
-    /// Its index.
     pub pod_set: usize,
     /// The reasons against each flavor, or the error that prevented the evaluation.
     pub why: Why,
@@ -237,7 +236,6 @@ pub struct Considered {
 /// A flavor that was skipped, or that borrows.
 #[derive(Clone, Debug)]
 pub struct ConsideredFlavor {
-    /// The flavor.
     pub flavor: FlavorId,
     /// The mode in which it could be assigned.
     pub mode: &'static str,
@@ -252,7 +250,6 @@ pub struct ConsideredFlavor {
 /// A preemption: who, for whom, and why (rules/04 §8).
 #[derive(Debug)]
 pub struct Preemption {
-    /// The preemptor.
     pub preemptor: Key,
     /// Details of its metadata.
     pub preemptor_details: Shared<MetaDetails>,

@@ -1,7 +1,5 @@
 //! Nodes and pods: capacity and usage (rules/08 §4, §12, §13).
 
-#![allow(missing_docs)]
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

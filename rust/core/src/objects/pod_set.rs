@@ -1,7 +1,5 @@
 //! Pod sets of workloads: the parts of a pod template that scheduling reads (rules/01 §6).
 
-#![allow(missing_docs)]
-
 mod written;
 
 use serde::{Deserialize, Serialize};
@@ -92,7 +90,6 @@ pub struct PodResourceClaim {
     pub template_name: Option<String>,
 }
 
-/// One container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Container {

@@ -1,7 +1,5 @@
 //! Topology requests of pod sets, and their assignments (rules/08 §2, §15).
 
-#![allow(missing_docs)]
-
 mod compact;
 
 use std::sync::Arc;

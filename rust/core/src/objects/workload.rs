@@ -2,8 +2,6 @@
 //!
 //! Fields are named as in Kueue's API; the meaning of an absent one is documented where it matters.
 
-#![allow(missing_docs)]
-
 mod written;
 
 use std::sync::LazyLock;

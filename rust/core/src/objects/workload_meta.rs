@@ -1,7 +1,5 @@
 //! `metadata` of workloads (rules/01 §6).
 
-#![allow(missing_docs)]
-
 use super::kinds::{Meta, OwnerReference, StringMap};
 use super::time::Time;
 use crate::base::key::Key;

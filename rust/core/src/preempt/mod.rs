@@ -42,11 +42,8 @@ pub struct World<'a> {
     pub queues: &'a IdVec<QueueId, QueueRecord>,
     /// LocalQueues with their usage.
     pub local_queues: &'a IdVec<LocalQueueId, LocalQueueRecord>,
-    /// Workloads.
     pub workloads: &'a Workloads,
-    /// Names.
     pub names: &'a Names,
-    /// Configuration.
     pub config: &'a Config,
     /// The placement check, if the preemptor must be placed, too.
     pub placing: Option<&'a dyn Placing>,
@@ -89,9 +86,7 @@ pub struct Preemptor {
     pub queue: QueueId,
     /// The node of the ClusterQueue.
     pub node: NodeId,
-    /// Its tree.
     pub tree: TreeId,
-    /// Its row.
     pub row: Row,
     /// Effective priority.
     pub priority: i64,

@@ -44,7 +44,6 @@ pub(super) struct First {
 pub struct Parked(Sorted<OrderKey>);
 
 impl Parked {
-    /// Their number.
     pub fn len(&self) -> usize {
         self.0.len()
     }

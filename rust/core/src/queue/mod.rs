@@ -36,7 +36,6 @@ enum Stands {
 /// What the queue needs of a workload to place it.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// The workload.
     pub id: WorkloadId,
     /// Its LocalQueue.
     pub local_queue: LocalQueueId,
@@ -55,7 +54,6 @@ pub struct Item {
 /// Which workload of the queue waits for its victims (rules/05 §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preemptor {
-    /// The workload.
     pub id: WorkloadId,
     /// Its generation when it was evaluated.
     pub generation: i64,

@@ -57,7 +57,6 @@ impl RequeueReason {
 /// How a head returns to its queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Returned {
-    /// Why.
     pub reason: RequeueReason,
     /// The reason in its status, and in those of its shape that are parked with it.
     pub status_reason: &'static str,

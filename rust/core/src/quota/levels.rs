@@ -6,7 +6,6 @@ use crate::quota::tree::{Column, Quota, Row, Tree};
 /// A node's view of an amount that it, or a ClusterQueue below it, wants to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// Its row.
     pub row: Row,
     /// What it declares.
     pub quota: Quota,
@@ -34,7 +33,6 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Bound::Quota => "Quota",

@@ -236,7 +236,6 @@ impl Tree {
         self.ledger.may_saturate()
     }
 
-    /// The usage.
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
     }

@@ -21,7 +21,7 @@ use crate::topology::hosts::{assigned_hosts, hosts_of, used_hosts};
 
 const PATIENCE_NS: i64 = 30_000_000_000;
 /// How many failed nodes of a workload are recorded, with the gate for several.
-const MOST_FAILED: usize = 8;
+const MAX_FAILED: usize = 8;
 const WORKLOAD: &str = "kueue.x-k8s.io/workload";
 const TOPOLOGY_GATE: &str = "kueue.x-k8s.io/topology";
 
@@ -243,7 +243,7 @@ impl Look<'_> {
             if is_evicted(workload) {
                 continue;
             }
-            let takes_more = self.gate(Gate::TASReplaceMultipleFailedNodes) && failed.len() < MOST_FAILED;
+            let takes_more = self.gate(Gate::TASReplaceMultipleFailedNodes) && failed.len() < MAX_FAILED;
             let is_known = failed.iter().any(|node| node == name);
             if failed.is_empty() || (takes_more && !is_known) {
                 self.state.change(id, |workload| {

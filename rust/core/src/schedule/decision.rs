@@ -106,13 +106,10 @@ impl Decision {
 /// A workload that got quota.
 #[derive(Clone, Debug)]
 pub struct Admitted {
-    /// The workload.
     pub key: Key,
-    /// Its slot.
     pub workload: WorkloadId,
     /// The ClusterQueue whose quota it holds.
     pub queue: QueueId,
-    /// Its admission.
     pub admission: Shared<Admission>,
     /// Is it Admitted, or does it wait for admission checks?
     pub is_admitted: bool,
@@ -123,9 +120,7 @@ pub struct Admitted {
 /// A workload that is evicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evicted {
-    /// The workload.
     pub key: Key,
-    /// Its slot.
     pub workload: WorkloadId,
     /// Reason of its condition Evicted.
     pub reason: &'static str,
@@ -146,9 +141,7 @@ pub struct AssignedFlavor {
     pub pod_set: u32,
     /// Pods that may start.
     pub count: i32,
-    /// The resource.
     pub resource: ResourceId,
-    /// Its flavor.
     pub flavor: FlavorId,
     /// The total of the pod set: milli-units of `cpu`, whole units of the rest.
     pub amount: i64,
@@ -157,15 +150,12 @@ pub struct AssignedFlavor {
 /// A workload that is preempted.
 #[derive(Clone, Debug)]
 pub struct Preempted {
-    /// The workload.
     pub key: Key,
-    /// Its slot.
     pub workload: WorkloadId,
     /// The ClusterQueue whose quota it holds.
     pub queue: Text,
     /// Its id; `None` if it no longer holds any.
     pub queue_id: Option<QueueId>,
-    /// The preemptor.
     pub preemptor: Key,
     /// The slot of that workload.
     pub preemptor_id: WorkloadId,
@@ -178,7 +168,6 @@ pub struct Preempted {
 /// A slice that is finished because a newer one replaces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// The slice.
     pub key: Key,
     /// The slice that got quota in its place.
     pub successor: Key,
@@ -189,13 +178,10 @@ pub struct Replaced {
 /// A head that stayed pending.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// The workload.
     pub key: Key,
-    /// Its slot.
     pub workload: WorkloadId,
     /// Its ClusterQueue.
     pub queue: Text,
-    /// Its id.
     pub queue_id: QueueId,
     /// Reason of its condition QuotaReserved; empty if none was written.
     pub reason: &'static str,
@@ -212,9 +198,7 @@ pub struct Kept {
 pub struct Event {
     /// `Normal` or `Warning`.
     pub kind: &'static str,
-    /// Its reason.
     pub reason: Cow<'static, str>,
-    /// The workload.
     pub key: Key,
     /// Its message; [`Event::text`] is the part that is shown.
     pub message: Message,
@@ -235,7 +219,6 @@ impl Event {
 /// A workload that needs a decision the engine does not make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undecided {
-    /// The workload.
     pub key: Key,
     /// The responsible field.
     pub field: String,

@@ -19,7 +19,6 @@ use crate::workloads::charge::Target;
 /// The outcome of an entry so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EntryStatus {
-    /// Nothing.
     #[default]
     NotNominated,
     /// About to be admitted.
@@ -37,7 +36,6 @@ pub enum EntryStatus {
 /// A head of a cycle.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The workload.
     pub workload: WorkloadId,
     /// Its ClusterQueue.
     pub queue: QueueId,
@@ -59,7 +57,6 @@ pub struct Entry {
     pub generation: i64,
     /// Does its next flavor scan start at the first flavor?
     pub starts_over: bool,
-    /// Status.
     pub status: EntryStatus,
     /// The message of its condition.
     pub message: Message,

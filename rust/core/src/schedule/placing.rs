@@ -60,7 +60,6 @@ enum Need {
     Error(String),
 }
 
-/// The result.
 #[derive(Debug, Default)]
 struct Found {
     places: Vec<(usize, Option<TopologyAssignment>)>,

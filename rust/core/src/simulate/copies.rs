@@ -33,7 +33,6 @@ pub enum CopiesError {
     /// A column of another length.
     #[error("{column}: has {actual} values where {expected} are needed")]
     Length {
-        /// The column.
         column: &'static str,
         /// How many values it has.
         actual: usize,
@@ -42,20 +41,10 @@ pub enum CopiesError {
     },
     /// A template that does not exist.
     #[error("template[{row}]: {value}: must be an index of templates")]
-    Template {
-        /// The row.
-        row: usize,
-        /// The index.
-        value: u32,
-    },
+    Template { row: usize, value: u32 },
     /// Ends that do not split the names.
     #[error("ends[{row}]: {value}: must not be before the one above it, nor past the end of the names")]
-    Name {
-        /// The row.
-        row: usize,
-        /// The end.
-        value: u64,
-    },
+    Name { row: usize, value: u64 },
 }
 
 impl Copies {

@@ -19,7 +19,6 @@ pub struct LabelLog {
 /// A workload was evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eviction {
-    /// Its number.
     pub workload: u32,
     /// Why, as an index into [`LabelLog::causes`].
     pub cause: u32,

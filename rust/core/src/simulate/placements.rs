@@ -15,7 +15,6 @@ pub type Domain = (u32, SmallVec<[Arc<str>; 1]>);
 /// the next one or until the job stops.
 #[derive(Clone, Debug, Default)]
 pub struct PlacementLog {
-    /// The rows.
     pub rows: PlacementRows,
     /// Node labels, the widest level first.
     pub levels: Vec<Vec<String>>,

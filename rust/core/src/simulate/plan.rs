@@ -13,7 +13,6 @@ use crate::objects::{Kind, Object, Time};
 pub struct Happening {
     /// When; an event in the past happens at once.
     pub at: Time,
-    /// What.
     pub change: Change,
 }
 
@@ -22,16 +21,13 @@ pub struct Happening {
 pub enum Change {
     /// An object appears.
     Create {
-        /// The object.
         object: Box<Object>,
         /// What the job of a Workload does.
         job: JobPlan,
     },
     /// A workload appears from a row of columns.
     Submit {
-        /// The columns.
         columns: Arc<Columns>,
-        /// The row.
         row: usize,
         /// Run time in nanoseconds; `None`: forever.
         run_ns: Option<i64>,
@@ -56,11 +52,9 @@ pub enum Change {
     Delete(Key),
     /// Another object is deleted.
     Remove {
-        /// Its kind.
         kind: Kind,
         /// Its namespace; empty: none.
         namespace: String,
-        /// Its name.
         name: String,
     },
 }
@@ -133,7 +127,6 @@ impl Ending {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Ending::Complete => "Complete",

@@ -10,7 +10,6 @@ pub struct PreemptionLog {
     pub times: Vec<i64>,
     /// The preempted workload, by its number in the run.
     pub workloads: Vec<u32>,
-    /// The preemptor.
     pub preemptors: Vec<u32>,
     /// Why, as an index into [`crate::status::reasons::OF_DECISIONS`].
     pub reasons: Vec<u8>,

@@ -25,7 +25,6 @@ stored!(struct NodeQuota { time, node, is_gone, parent, weight, quotas });
 /// All changes of quota in a run, in order of time; the initial quotas come first.
 #[derive(Clone, Debug, Default)]
 pub struct QuotaLog {
-    /// The changes.
     pub changes: Vec<NodeQuota>,
     /// ClusterQueues (`true`) and Cohorts, with their names.
     pub nodes: Vec<(bool, String)>,

@@ -47,7 +47,6 @@ pub enum Step {
 }
 
 impl Step {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Step::Created => "Created",
@@ -91,7 +90,6 @@ pub struct Log {
     pub usage: UsageLog,
     /// Quotas over time.
     pub quotas: QuotaLog,
-    /// Preemptions.
     pub preemptions: PreemptionLog,
     /// Where pods were placed.
     pub placements: PlacementLog,

@@ -14,7 +14,6 @@ use crate::quota::forest::NodeId;
 /// Changes in the number of waiting jobs, in order of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Waiting<'a> {
-    /// When.
     pub times: &'a [i64],
     /// In which ClusterQueue, as an index into [`super::UsageLog::queue_names`].
     pub queues: &'a [u32],

@@ -10,7 +10,6 @@ use crate::objects::Time;
 /// Workloads, as columns, that appear during a run.
 #[derive(Clone, Debug, Default)]
 pub struct Submissions {
-    /// The workloads.
     pub columns: Columns,
     /// When each appears, in nanoseconds since 1970.
     pub at: Vec<i64>,

@@ -38,15 +38,12 @@ pub(crate) trait Stored {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("byte {at}: {what}")]
 pub struct Damage {
-    /// Where.
     pub at: usize,
-    /// What.
     pub what: String,
 }
 
 /// A handle on a value in a pool.
 pub(crate) trait Pooled: Clone + 'static {
-    /// The pool.
     const POOL: Pool;
 
     /// Reads a value of the pool.

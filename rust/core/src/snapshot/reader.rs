@@ -21,7 +21,6 @@ pub(crate) struct Reader<'a> {
     words: &'a [&'a [&'static str]],
     /// The names to which ids refer.
     pub names: Names,
-    /// Their lexicon.
     pub lexicon: Arc<Lexicon>,
     /// The existing workloads.
     pub live: IdSet<WorkloadId>,
@@ -59,7 +58,6 @@ impl<'a> Reader<'a> {
         self.bytes.len() - self.at
     }
 
-    /// One byte.
     pub fn byte(&mut self) -> Result<u8, Damage> {
         let byte = *self.bytes.get(self.at).ok_or_else(|| self.damage("it ends here"))?;
         self.at += 1;

@@ -74,7 +74,6 @@ impl<'a> Writer<'a> {
         self.bytes
     }
 
-    /// One byte.
     pub fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
     }

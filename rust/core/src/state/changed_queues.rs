@@ -13,7 +13,6 @@ pub struct Changed {
     pub queues: IdSet<QueueId>,
     /// LocalQueues.
     pub local_queues: IdSet<LocalQueueId>,
-    /// Cohorts.
     pub cohorts: IdSet<CohortId>,
     /// Cohorts in whose trees quotas, weights or edges have changed: that changes the share of every node.
     trees: IdSet<CohortId>,

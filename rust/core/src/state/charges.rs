@@ -7,7 +7,6 @@ use crate::workloads::assigned::Charged;
 /// A workload has taken or released quota.
 #[derive(Clone, Debug)]
 pub struct ChargeChange {
-    /// The workload.
     pub workload: WorkloadId,
     /// Whose quota.
     pub queue: QueueId,

@@ -76,7 +76,6 @@ use crate::workloads::before::Unconfirmed;
 /// All state of an engine. Copies are independent.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    /// Configuration.
     pub config: Config,
     /// Names and ids.
     pub names: Names,
@@ -86,11 +85,9 @@ pub struct State {
     pub ledger: Ledger,
     /// ClusterQueues.
     pub queues: IdVec<QueueId, QueueRecord>,
-    /// Cohorts.
     pub cohorts: IdVec<CohortId, CohortRecord>,
     /// LocalQueues.
     pub local_queues: IdVec<LocalQueueId, LocalQueueRecord>,
-    /// Workloads.
     pub workloads: Workloads,
     /// Who waits for what.
     pub pending: PendingWork,

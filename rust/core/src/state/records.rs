@@ -28,7 +28,6 @@ pub struct QueueRecord {
     pub node: Option<NodeId>,
     /// What assignment reads of it. Older than `object` while its cohort has a cycle (rules/02 §4 rule 5).
     pub rules: Arc<QueueRules>,
-    /// Their id.
     pub rules_id: RulesId,
     /// The object that `rules` was taken from.
     pub settled: Option<Arc<ClusterQueue>>,
@@ -42,7 +41,6 @@ pub struct QueueRecord {
     pub is_waiting: bool,
     /// The workloads that hold its quota.
     pub candidates: Shared<Candidates>,
-    /// Their number.
     pub n_reserving: usize,
     /// The number of those that are Admitted.
     pub n_admitted: usize,
@@ -149,9 +147,7 @@ pub enum FlushRequest {
 /// A replaced slice, as it was before it ended.
 #[derive(Clone, Debug)]
 pub struct ReplacedSlice {
-    /// Its key.
     pub key: Key,
-    /// Its status.
     pub status: Shared<WorkloadStatus>,
 }
 

@@ -38,7 +38,6 @@ pub enum Spared {
 }
 
 impl Spared {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Spared::Policy => "Policy",
@@ -69,7 +68,6 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Fate::Victim => "Victim",
@@ -83,7 +81,6 @@ impl Fate {
 /// A workload that uses contested resources.
 #[derive(Clone, Copy, Debug)]
 pub struct Holder {
-    /// The workload.
     pub workload: WorkloadId,
     /// The ClusterQueue whose quota it holds.
     pub queue: QueueId,
@@ -95,7 +92,6 @@ pub struct Holder {
 /// preemptor and the candidate (rules/04 §5.4).
 #[derive(Clone, Debug)]
 pub struct Contender {
-    /// The node.
     pub node: NodeId,
     /// Its share now, after earlier victims.
     pub now: Share,
@@ -145,7 +141,6 @@ struct Note {
     ties: Vec<Tie>,
 }
 
-/// One search.
 #[derive(Clone, Debug)]
 pub struct Search {
     /// The flavors and resources that are short.

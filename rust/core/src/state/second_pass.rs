@@ -17,14 +17,12 @@ use crate::status::stage::{has_quota_reservation, is_admitted, is_evicted, is_fi
 use crate::workloads::{Record, Spec};
 
 const SECOND_NS: i64 = 1_000_000_000;
-const LONGEST_WAIT_NS: i64 = 30 * SECOND_NS;
+const MAX_WAIT_NS: i64 = 30 * SECOND_NS;
 
 /// A workload as it was when it was listed: the cycle sees this copy.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SecondPass {
-    /// The workload.
     pub id: WorkloadId,
-    /// The copy.
     pub copy: Workload,
     /// Its pod sets.
     pub spec: Arc<Spec>,
@@ -175,8 +173,8 @@ impl State {
             return false;
         }
         let iteration = iteration + 1;
-        let wait = SECOND_NS.checked_shl(iteration - 1).filter(|_| iteration < 6).unwrap_or(LONGEST_WAIT_NS);
-        let due = Time(self.now.0.saturating_add(wait.min(LONGEST_WAIT_NS)));
+        let wait = SECOND_NS.checked_shl(iteration - 1).filter(|_| iteration < 6).unwrap_or(MAX_WAIT_NS);
+        let due = Time(self.now.0.saturating_add(wait.min(MAX_WAIT_NS)));
         if let Some(first) = listed {
             if first.0 <= due {
                 return true;

@@ -12,7 +12,6 @@ use crate::topology::sites::Site;
 /// Capacity of one domain of a flavor's nodes. Amounts as in placement: milli-units of `cpu`, whole units of the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainCapacity {
-    /// The flavor.
     pub flavor: String,
     /// Its Topology.
     pub topology: String,

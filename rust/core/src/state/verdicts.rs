@@ -14,7 +14,6 @@ const N_KEPT: usize = 4;
 /// The result of an evaluation on the usage at the start of a cycle.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// The flavors.
     pub assignment: Arc<Assignment>,
     /// The workloads to preempt.
     pub targets: Vec<Target>,

@@ -13,7 +13,6 @@ pub enum Stage {
     QuotaReserved,
     /// All checks are ready, too.
     Admitted,
-    /// Finished.
     Finished,
 }
 

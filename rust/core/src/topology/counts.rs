@@ -5,7 +5,6 @@ use crate::topology::request::Request;
 /// What fits into a domain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Pods.
     pub pods: i64,
     /// Slices, from the level of slices up.
     pub slices: i64,
@@ -47,7 +46,6 @@ pub type Levels = Vec<Vec<Counts>>;
 /// of its nodes (rules/08 §5.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bound {
-    /// Pods.
     pub pods: i64,
     /// Pods beside a leader.
     pub pods_with_leader: i64,

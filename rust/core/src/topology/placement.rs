@@ -64,7 +64,6 @@ pub struct Terms<'a> {
 pub struct Ground<'a> {
     /// Name of the Topology.
     pub topology: &'a str,
-    /// Its nodes.
     pub tree: &'a Tree,
     /// The flavor's tolerations.
     pub tolerations: &'a [Toleration],

@@ -22,9 +22,7 @@ pub enum Algorithm {
 
 /// A placement in progress.
 pub struct Search<'a> {
-    /// The nodes.
     pub tree: &'a Tree,
-    /// The request.
     pub request: &'a Request,
     /// What fits into each domain.
     pub levels: &'a Levels,
@@ -45,9 +43,7 @@ pub struct Search<'a> {
 /// Domains that are enough together, in filling order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
-    /// Their level.
     pub level: usize,
-    /// Their rows.
     pub rows: Vec<Row>,
 }
 

@@ -69,9 +69,7 @@ impl Stored for Sites {
 /// A flavor with known nodes.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// The flavor.
     pub flavor: Arc<ResourceFlavor>,
-    /// Its nodes.
     pub tree: Tree,
 }
 

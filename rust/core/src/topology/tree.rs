@@ -48,7 +48,6 @@ struct Level {
 
 /// A node of the flavor, and what pods take of it that Kueue has not placed.
 pub struct Offer<'a> {
-    /// The node.
     pub node: &'a Arc<Node>,
     /// The sum of their requests, including their number.
     pub taken: Option<&'a Amounts>,

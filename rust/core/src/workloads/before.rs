@@ -13,11 +13,8 @@ use crate::workloads::{Record, Spec};
 /// The state before a change, for evaluating it (rules/05 §2.1).
 #[derive(Clone, Debug)]
 pub struct Before {
-    /// Its row.
     pub row: WorkloadRow,
-    /// Its status.
     pub status: Shared<WorkloadStatus>,
-    /// Its totals.
     pub totals: Arc<[Totals]>,
     /// The object with its pod sets, if more than the status may have changed.
     pub object: Option<(Workload, Arc<Spec>)>,
@@ -39,9 +36,7 @@ impl Record {
 /// A workload before a cycle wrote a reservation or an eviction, which may still be rejected.
 #[derive(Clone, Debug)]
 pub(crate) struct Unconfirmed {
-    /// Its status.
     pub status: Shared<WorkloadStatus>,
-    /// Its totals.
     pub totals: Arc<[Totals]>,
     /// Where its flavor scan had stopped.
     pub resume: Option<Box<Resume>>,

@@ -73,7 +73,6 @@ impl Eq for CandidateKey {}
 /// A workload to be preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The workload.
     pub workload: WorkloadId,
     /// The ClusterQueue whose quota it holds.
     pub queue: QueueId,

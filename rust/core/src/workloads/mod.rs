@@ -74,7 +74,6 @@ pub struct Prepared {
     pub original_misfit: Option<String>,
 }
 
-/// One workload.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// Its row of numbers.

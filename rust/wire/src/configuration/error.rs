@@ -21,16 +21,12 @@ pub enum ConfigurationError {
     },
     /// A field that this version does not have.
     UnknownField {
-        /// Where.
         path: String,
         /// A suggestion.
         hint: Option<String>,
     },
     /// A field that occurs twice.
-    DuplicateField {
-        /// Where.
-        path: String,
-    },
+    DuplicateField { path: String },
     /// A value that Kueue rejects.
     Field(FieldError),
 }

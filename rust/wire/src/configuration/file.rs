@@ -3,8 +3,6 @@
 //! Names are those of the file. An absent or null field is `None` or empty; enumerations are plain text until they
 //! are validated. Fields that only one version has are listed in [`ONLY_IN`], those of newer releases in [`SINCE`].
 
-#![allow(missing_docs)] // a field is documented where its name is not the file's name and meaning
-
 use std::collections::BTreeMap;
 
 use kueuecore::base::quantity::Quantity;

@@ -6,7 +6,6 @@ use Gate::*;
 /// A feature gate of Kueue; its row in the table says what it does ([`Gate::what`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-#[allow(missing_docs)] // the table below describes each one
 pub enum Gate {
     AdmissionFairSharing,
     AdmissionFairSharingAnchorAtQuotaReservation,
@@ -172,7 +171,6 @@ impl Stage {
 pub enum State {
     /// It can be set.
     Known {
-        /// Its maturity.
         stage: Stage,
         /// Is it on by default?
         default: bool,

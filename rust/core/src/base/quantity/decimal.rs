@@ -125,7 +125,6 @@ impl Decimal {
         Self::new(digits + scaled_down(low.digits, n, Rounding::AwayFromZero), exponent)
     }
 
-    /// The negative.
     pub(super) fn negated(self) -> Self {
         Self { digits: -self.digits, exponent: self.exponent }
     }
