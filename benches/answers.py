@@ -61,7 +61,9 @@ def main() -> None:
     options = parser.parse_args()
     sides = [ROOT] if options.base is None else [options.base.resolve(), ROOT]
     with tempfile.TemporaryDirectory() as folder:
-        cases = [it for it in _cases(Path(folder)) if not options.names or any(n in it.name for n in options.names)]
+        cases = [
+            case for case in _cases(Path(folder)) if not options.names or any(n in case.name for n in options.names)
+        ]
         best: dict[tuple[Path, str], float | str] = {}
         for _ in range(options.rounds):
             for case in cases:
@@ -123,7 +125,7 @@ def _timed(root: Path, case: Case, limit: float) -> float | str:
 
 
 def _less(one: float | str | None, other: float | str) -> float | str:
-    numbers = [it for it in (one, other) if isinstance(it, float)]
+    numbers = [entry for entry in (one, other) if isinstance(entry, float)]
     return min(numbers) if numbers else other
 
 
@@ -133,7 +135,7 @@ def _shown(seconds: float | str) -> str:
 
 def _ratio(best: dict[tuple[Path, str], float | str], sides: list[Path], case: Case) -> str:
     found = [best[side, case.name] for side in sides]
-    if len(found) < 2 or not all(isinstance(it, float) for it in found):
+    if len(found) < 2 or not all(isinstance(side, float) for side in found):
         return "-"
     before, now = found
     return ratio(now if isinstance(now, float) else None, before if isinstance(before, float) else None)

@@ -56,7 +56,7 @@ def _compare(base: Path, now: Path, options: argparse.Namespace) -> None:
     rows = []
     for name in names:
         found = [binaries.counts(programs, name) for programs in (base, now)]
-        counts = [None if it is None else it.instructions for it in found]
+        counts = [None if error is None else error.instructions for error in found]
         times = [side.get(name) for side in best]
         texts = [[count(c) for c in counts], [duration(t) for t in times]]
         rows.append([name, *texts[0], change(*counts), *texts[1], change(*times)])

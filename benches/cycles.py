@@ -78,7 +78,7 @@ class Cycle:
 
     def case(self, name: str) -> Json:
         """A run for the program of tests/oracle that ends with this cycle."""
-        created = [(0, it) for it in self.earlier] + [(_AFTER_SECONDS, it) for it in self.heads]
+        created = [(0, entry) for entry in self.earlier] + [(_AFTER_SECONDS, head) for head in self.heads]
         return {
             "id": name,
             "kind": "trace",
@@ -86,7 +86,7 @@ class Cycle:
             "featureGates": self._gates,
             "config": {**_RUN, "now": format_time(T0), "maxCycles": self.number + 1, **self._settings()},
             "objects": list(self.objects),
-            "input": {"events": [{"at": at, "op": "create", "object": it} for at, it in created]},
+            "input": {"events": [{"at": at, "op": "create", "object": entry} for at, entry in created]},
         }
 
     def engine(self) -> Engine:
@@ -107,13 +107,13 @@ class Cycle:
 
     def of_kueue(self, answer: Json) -> Decided:
         """What Kueue decided in it, by its answer to the case."""
-        found: Json = next((it for it in answer["cycles"] if it["n"] == self.number + 1), {})
+        found: Json = next((cycle for cycle in answer["cycles"] if cycle["n"] == self.number + 1), {})
         return Decided(
             {
-                it["key"]: (it["clusterQueue"], [_assigned(**pods) for pods in it["podSets"]])
-                for it in found.get("admitted", ())
+                error["key"]: (error["clusterQueue"], [_assigned(**pods) for pods in error["podSets"]])
+                for error in found.get("admitted", ())
             },
-            frozenset((it["key"], it["reason"], it["preemptor"]) for it in found.get("preempting", ())),
+            frozenset((error["key"], error["reason"], error["preemptor"]) for error in found.get("preempting", ())),
             frozenset(found.get("inadmissible", ())),
         )
 
@@ -122,14 +122,17 @@ class Cycle:
         """What the engine decided in it."""
         return Decided(
             {
-                it.key: (
-                    it.cluster_queue,
-                    [_assigned(pods.name, pods.count, pods.flavors, pods.topology_assignment) for pods in it.pod_sets],
+                admission.key: (
+                    admission.cluster_queue,
+                    [
+                        _assigned(pods.name, pods.count, pods.flavors, pods.topology_assignment)
+                        for pods in admission.pod_sets
+                    ],
                 )
-                for it in decision.admissions
+                for admission in decision.admissions
             },
-            frozenset((it.key, it.reason, it.preemptor) for it in decision.preemptions),
-            frozenset((*(it.key for it in decision.pending if it.is_parked), *decision.parked)),
+            frozenset((preemption.key, preemption.reason, preemption.preemptor) for preemption in decision.preemptions),
+            frozenset((*(pending.key for pending in decision.pending if pending.is_parked), *decision.parked)),
         )
 
 

@@ -176,7 +176,7 @@ def measured(manifest: dict[str, Any], n_rounds: int) -> dict[str, float]:
     loop, jobs = controller(), JobController(controller())
 
     def events() -> list[tuple[dict[str, Any], bytes]]:
-        lines = [json.dumps(it, separators=(",", ":")).encode() for it in clock.objects()]
+        lines = [json.dumps(object_, separators=(",", ":")).encode() for object_ in clock.objects()]
         return [({"type": "MODIFIED", "object": json.loads(line)}, line) for line in lines]
 
     ways: dict[str, tuple[Callable[[Any], object], Callable[[], list[Any]]]] = {
@@ -187,7 +187,7 @@ def measured(manifest: dict[str, Any], n_rounds: int) -> dict[str, float]:
         "the same for jobs, too": (lambda it: jobs.observe(it[0], now=T0, data=it[1]), events),
     }
     rounds = [{name: nanoseconds_of(call, made()) for name, (call, made) in ways.items()} for _ in range(n_rounds)]
-    return {name: min(it[name] for it in rounds) for name in ways}
+    return {name: min(other[name] for other in rounds) for name in ways}
 
 
 def main() -> None:

@@ -107,7 +107,10 @@ def plot(dimension: str, series: Sequence[Mapping[str, Any]], head_ns: float) ->
         series: All that was measured.
         head_ns: What Kueue takes for a head without fair sharing.
     """
-    plain, fair = sorted((it for it in series if it["dimension"] == dimension), key=lambda it: bool(it["fair"]))
+    plain, fair = sorted(
+        (one_series for one_series in series if one_series["dimension"] == dimension),
+        key=lambda one_series: bool(one_series["fair"]),
+    )
     lines = [_line("cycle", plain, "cycle_ns"), _line("cycle, fair sharing", fair, "cycle_ns")]
     if dimension == "heads":
         lines.append(kueues_tournament(fair["points"], head_ns))
@@ -143,7 +146,7 @@ def series_table(series: Mapping[str, Any]) -> str:
 
 def footprint_table(points: Sequence[Mapping[str, Any]]) -> str:
     """What nodes and places take of memory."""
-    rows = [[f"{it['nodes']:,}", *(f"{it[key]:,.0f}" for key in FOOTPRINT)] for it in points]
+    rows = [[f"{point['nodes']:,}", *(f"{point[key]:,.0f}" for key in FOOTPRINT)] for point in points]
     return figures.table(["nodes", *FOOTPRINT.values()], rows, n_left=0)
 
 

@@ -134,9 +134,9 @@ def create(api: Api, manifest: dict[str, Any]) -> None:
 def started(api: Api) -> Iterator[str]:
     """The names of jobs as they start, as a watch shows it."""
     for news in follow(api, "Job"):
-        for it in (news.listed or [object_at(news.event, "object")]) if news is not None else ():
-            if object_at(it, "spec").get("suspend") is False:
-                yield text_at(it, "metadata", "name")
+        for object_ in (news.listed or [object_at(news.event, "object")]) if news is not None else ():
+            if object_at(object_, "spec").get("suspend") is False:
+                yield text_at(object_, "metadata", "name")
 
 
 def wait(feed: Iterator[str], names: set[str]) -> None:

@@ -58,7 +58,7 @@ def basics(*flavors: str) -> list[Json]:
 def group(flavors: Sequence[str], nominal: Amounts) -> Json:
     """Flavors with the same quota of each resource."""
     quotas = [{"name": resource, "nominalQuota": amount} for resource, amount in nominal.items()]
-    return {"coveredResources": list(nominal), "flavors": [{"name": it, "resources": quotas} for it in flavors]}
+    return {"coveredResources": list(nominal), "flavors": [{"name": flavor, "resources": quotas} for flavor in flavors]}
 
 
 def queue(name: str, cohort: str, groups: Sequence[Json], *, preempts: bool) -> Iterator[Json]:

@@ -28,7 +28,7 @@ _CASES_OF_A_PROCESS = 100
 _PATIENCE = 180.0
 _IDLE = 0.5
 """A process that is silent for so many seconds, and uses less CPU time than that, sleeps or waits for a lock."""
-_MOST_FINDINGS = 20
+_MAX_FINDINGS = 20
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class Attack:
 
     def work(self) -> None:
         """Run batches, each on the next door, until the end."""
-        while time.time() < self.until and len(self.findings) < _MOST_FINDINGS:
+        while time.time() < self.until and len(self.findings) < _MAX_FINDINGS:
             with self.lock:
                 batch, self.next_batch = self.next_batch, self.next_batch + 1
             door = self.doors[batch % len(self.doors)]

@@ -31,7 +31,7 @@ from kueuecore.world import World
 START = "2026-01-05T00:00:00Z"
 HOUR = 3600.0
 HORIZON = 48 * HOUR
-_MOST_WAITS = 5
+_MAX_WAITS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,9 +140,9 @@ FAMILIES = {
         + _queue("b1", 4, cohort="right", preemption=_RECLAIM)
         + _queue("b2", 4, cohort="right", preemption=_RECLAIM)
         + "".join(
-            f"---\n{{apiVersion: kueue.x-k8s.io/v1beta2, kind: Cohort, metadata: {{name: {it}}}, "
+            f"---\n{{apiVersion: kueue.x-k8s.io/v1beta2, kind: Cohort, metadata: {{name: {name}}}, "
             "spec: {parentName: root}}\n"
-            for it in ("left", "right")
+            for name in ("left", "right")
         ),
         streams=(
             Stream(queue="a1", per_hour=16, cpus=(1, 2), runs=exponential(700)),
@@ -186,14 +186,17 @@ def waits_of(family: str, seed: str, n_draws: int) -> list[Wait]:
     now = history.start + round(hours * HOUR) * 10**9
     history.advance(now)
     objects = (*parse_manifests(given.queues), *workloads_of(history))
-    pending = [it.key for it in history.engine.workloads() if it.stage.value == "Pending"]
-    chosen = sorted(random.sample(pending, min(len(pending), _MOST_WAITS)))
+    pending = [workload.key for workload in history.engine.workloads() if workload.stage.value == "Pending"]
+    chosen = sorted(random.sample(pending, min(len(pending), _MAX_WAITS)))
     if not chosen:
         return []
     scenario = Scenario(cluster=ClusterPart(objects=objects, configuration=configuration), start=now)
     found = eta(scenario, chosen, seeds=range(n_draws), horizon_seconds=HORIZON)
     truths = _truths(history, now, chosen)
-    return [Wait(it.quantile(0.1), it.quantile(0.9), truths.get(it.workload, inf)) for it in found.forecasts]
+    return [
+        Wait(forecast.quantile(0.1), forecast.quantile(0.9), truths.get(forecast.workload, inf))
+        for forecast in found.forecasts
+    ]
 
 
 def history_of(family: Family, random: Random, configuration: Configuration, seconds: float) -> Stepper:
@@ -202,7 +205,7 @@ def history_of(family: Family, random: Random, configuration: Configuration, sec
     for stream in family.streams:
         first = len(templates)
         shapes = [(cpu, priority) for cpu in stream.cpus for priority in stream.priorities]
-        templates += [Happening(at=0, op=Operation.CREATE, object=_workload(stream, *it)) for it in shapes]
+        templates += [Happening(at=0, op=Operation.CREATE, object=_workload(stream, *shape)) for shape in shapes]
         at = random.expovariate(stream.per_hour / HOUR)
         while at < seconds:
             rows.append((at, round(stream.runs(random), 3), first + random.randrange(len(shapes)), stream.name))
@@ -223,11 +226,11 @@ def history_of(family: Family, random: Random, configuration: Configuration, sec
     )
     copies = Copies(
         templates=templates,
-        template=np.array([it[2] for it in rows], np.uint32),
+        template=np.array([row[2] for row in rows], np.uint32),
         names=names,
         ends=ends,
-        at=np.array([it[0] for it in rows]),
-        run_seconds=np.array([it[1] for it in rows]),
+        at=np.array([row[0] for row in rows]),
+        run_seconds=np.array([row[1] for row in rows]),
     )
     stepper.schedule_copies(copies)
     stepper.happened()
@@ -284,13 +287,15 @@ class Coverage:
     states: Sequence[Sequence[Wait]]
 
     def __str__(self) -> str:
-        waits = [it for state in self.states for it in state]
+        waits = [entry for state in self.states for entry in state]
         n = len(waits)
-        held = sum(it.low <= it.truth <= it.high for it in waits) / n
-        below, above = (sum(it) / n for it in ((w.truth < w.low for w in waits), (w.truth > w.high for w in waits)))
+        held = sum(wait.low <= wait.truth <= wait.high for wait in waits) / n
+        below, above = (
+            sum(entry) / n for entry in ((w.truth < w.low for w in waits), (w.truth > w.high for w in waits))
+        )
         # Waits in one state are correlated, but states are independent.
-        spread = [sum((it.low <= it.truth <= it.high) - held for it in state) for state in self.states]
-        error = sqrt(sum(it * it for it in spread)) / n
+        spread = [sum((entry.low <= entry.truth <= entry.high) - held for entry in state) for state in self.states]
+        error = sqrt(sum(state * state for state in spread)) / n
         return (
             f"{n} waits in {len(self.states)} states: {held:.1%} in the 80 % interval (standard error {error:.1%}), "
             f"{below:.1%} earlier, {above:.1%} later"
@@ -299,8 +304,8 @@ class Coverage:
     @property
     def held(self) -> float:
         """The share of waits within their intervals."""
-        waits = [it for state in self.states for it in state]
-        return sum(it.low <= it.truth <= it.high for it in waits) / len(waits)
+        waits = [entry for state in self.states for entry in state]
+        return sum(wait.low <= wait.truth <= wait.high for wait in waits) / len(waits)
 
 
 def coverage(family: str, *, n_waits: int, seed: int, n_draws: int, workers: int = 1) -> Coverage:

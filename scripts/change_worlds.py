@@ -65,15 +65,21 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="changes; by default all without a world")
     options = parser.parse_args()
     kept = [json.loads(line) for line in KEPT.read_text(encoding="utf-8").splitlines()] if KEPT.exists() else []
-    known = {it["change"] for it in kept}
-    wanted = [it.name for it in changes() if it.name in options.names or (not options.names and it.name not in known)]
+    known = {line["change"] for line in kept}
+    wanted = [
+        change.name
+        for change in changes()
+        if change.name in options.names or (not options.names and change.name not in known)
+    ]
     for seed in range(options.first, options.first + options.runs):
         case = random_run(seed)
-        for name in [it for it in wanted if differs(case, it)]:
+        for name in [name for name in wanted if differs(case, name)]:
             small = shrunk(case, partial(differs, change=name))
-            kept = [it for it in kept if it["change"] != name] + [{**small, "id": f"change/{name}", "change": name}]
-            kept.sort(key=lambda it: str(it["change"]))
-            KEPT.write_text("".join(json.dumps(it) + "\n" for it in kept), encoding="utf-8")
+            kept = [line for line in kept if line["change"] != name] + [
+                {**small, "id": f"change/{name}", "change": name}
+            ]
+            kept.sort(key=lambda line: str(line["change"]))
+            KEPT.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
             print(f"{name}: seed {seed}", flush=True)
             wanted.remove(name)
     print("no world found: " + ", ".join(wanted) if wanted else "every change has a world")

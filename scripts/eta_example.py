@@ -43,7 +43,7 @@ def example() -> str:
     family = Family(queues=QUEUES.read_text(encoding="utf-8"), streams=(train, evaluate, decode))
     history = history_of(family, Random("examples/eta"), Configuration.parse(CONFIGURATION), _HOURS * HOUR)
     history.advance(history.start + round(_HOURS * HOUR) * 10**9)
-    return "".join(f"---\n{json.dumps(it.object)}\n" for it in workloads_of(history))
+    return "".join(f"---\n{json.dumps(workload.object)}\n" for workload in workloads_of(history))
 
 
 if __name__ == "__main__":

@@ -332,17 +332,17 @@ def without_recordings() -> list[str]:
 def what_the_newest_rests_on() -> list[str]:
     """Return how each change and gate of the default release is known."""
     newest = Release.named(DEFAULT_RELEASE)
-    [before] = [it for it in releases() if it.commit]
-    known = Counter(it.proof for it in changes() if it.is_in(newest) and not it.is_in(before))
-    old_gates = {it.name: it for it in before.feature_gates()}
-    gates = [it for it in newest.feature_gates() if it != old_gates.get(it.name)]
+    [before] = [release for release in releases() if release.commit]
+    known = Counter(change.proof for change in changes() if change.is_in(newest) and not change.is_in(before))
+    old_gates = {gate.name: gate for gate in before.feature_gates()}
+    gates = [gate for gate in newest.feature_gates() if gate != old_gates.get(gate.name)]
     text = READ_ALONE.format(
         **known,
         line=newest.line,
         release=newest.name,
         commit=before.commit[:12],
-        new_gates=sum(it.name not in old_gates for it in gates),
-        other_gates=sum(it.name in old_gates for it in gates),
+        new_gates=sum(gate.name not in old_gates for gate in gates),
+        other_gates=sum(gate.name in old_gates for gate in gates),
     )
     return text.splitlines()
 
@@ -402,8 +402,8 @@ def main() -> int:
     results = {side: ask(recording, side, cases, options) for side in SIDES}
     known = known_reasons(ROOT / "tests/conformance")
     by_release = {
-        release: rows_of([it for it in cases if it.release == release], results, recording.needs, known)
-        for release in sorted({it.release for it in cases}, reverse=True)
+        release: rows_of([case for case in cases if case.release == release], results, recording.needs, known)
+        for release in sorted({case.release for case in cases}, reverse=True)
     }
     rows = by_release.pop("")
     worlds = played_worlds(options.worlds) if options.worlds else "none played for this page (`make fuzz` plays them)"

@@ -34,7 +34,7 @@ from kueuecore.trials.topology_invariants import Places
 
 WORLDS_OF_A_ROUND = 200
 # This many failures are enough to see the problem.
-MOST_FAILURES = 10
+MAX_FAILURES = 10
 
 
 class Kind(StrEnum):
@@ -96,7 +96,7 @@ def world_of(seed: int, kind: Kind) -> tuple[History, bool]:
 
 def of_a_release(history: History, seed: int) -> History:
     """Return a history as one of the releases decides it, each in turn, if its Configuration is valid there."""
-    names = [it.name for it in newest_releases()]
+    names = [release.name for release in newest_releases()]
     older = replace(history, release=names[seed // 2 % len(names)])
     try:
         older.parsed_configuration()
@@ -166,7 +166,7 @@ def main() -> int:
     running: set[Future[tuple[Shares, dict[int, str]]]] = set()
     with ProcessPoolExecutor(arguments.jobs) as pool:
         while True:
-            while len(running) < 2 * arguments.jobs and time.time() < until and n_failures < MOST_FAILURES:
+            while len(running) < 2 * arguments.jobs and time.time() < until and n_failures < MAX_FAILURES:
                 if not (n := min(WORLDS_OF_A_ROUND, arguments.worlds - n_given)):
                     break
                 running.add(pool.submit(play_round, first + n_given, n, until, kind))
@@ -174,7 +174,7 @@ def main() -> int:
             if not running:
                 break
             done, running = wait(running, return_when=FIRST_COMPLETED)
-            for found, failures in (it.result() for it in done):
+            for found, failures in (number.result() for number in done):
                 shares += found
                 n_failures += len(failures)
                 for seed, failed in failures.items():

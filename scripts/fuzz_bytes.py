@@ -52,7 +52,11 @@ def build() -> Path:
     """Build the targets; return the folder with the programs."""
     reported = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
     host = next(line.removeprefix("host: ") for line in reported.splitlines() if line.startswith("host: "))
-    flags = ["-Cpasses=sancov-module", *(f"-Cllvm-args=-sanitizer-coverage-{it}" for it in COVERAGE), "--cfg=fuzzing"]
+    flags = [
+        "-Cpasses=sancov-module",
+        *(f"-Cllvm-args=-sanitizer-coverage-{entry}" for entry in COVERAGE),
+        "--cfg=fuzzing",
+    ]
     environment = {
         **os.environ,
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
@@ -70,7 +74,7 @@ def run(program: Path, *, seconds: int, seed: int) -> Outcome:
     folder = build_folder() / "runs" / name
     shutil.rmtree(folder, ignore_errors=True)
     (corpus := folder / "corpus").mkdir(parents=True)
-    known = [it for it in (FUZZ / "corpus" / name, FUZZ / "regressions" / name) if it.is_dir()]
+    known = [entry for entry in (FUZZ / "corpus" / name, FUZZ / "regressions" / name) if entry.is_dir()]
     dictionary = FUZZ / "dictionaries" / f"{name}.txt"
     command = [
         str(program),
@@ -94,7 +98,7 @@ def run(program: Path, *, seconds: int, seed: int) -> Outcome:
     text = log.read_text(errors="replace")
     executions = re.findall(r"stat::number_of_executed_units:\s*(\d+)", text)
     reached = re.findall(r"cov: (\d+) ft: (\d+)", text)
-    found = sorted(it for it in folder.iterdir() if it.is_file() and it != log)
+    found = sorted(path for path in folder.iterdir() if path.is_file() and path != log)
     coverage, features = map(int, reached[-1]) if reached else (0, 0)
     return Outcome(int(executions[-1]) if executions else 0, coverage, features, found, log)
 
@@ -108,7 +112,7 @@ def keep(program: Path) -> None:
     smallest.mkdir(parents=True)
     command = [str(program), "-set_cover_merge=1", f"-max_len={TARGETS[name]}", str(smallest), str(corpus), str(found)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    kept = {it.read_bytes() for it in smallest.iterdir()}
+    kept = {path.read_bytes() for path in smallest.iterdir()}
     for file in corpus.iterdir():
         if file.read_bytes() in kept:
             kept.discard(file.read_bytes())
@@ -143,17 +147,20 @@ def main() -> int:
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         outcomes = dict(zip(names, threads.map(play, names), strict=True))
-    for name, it in outcomes.items():
-        print(f"{name:<11} {it.executions:>9} executions, {it.coverage:>6} edges, {it.features:>6} features")
-    for name, it in outcomes.items():
-        if it.has_failed:
-            print(f"\n{name} failed; its log is {it.log}:\n")
-            log = it.log.read_text(errors="replace").splitlines()
+    for name, outcome in outcomes.items():
+        print(
+            f"{name:<11} {outcome.executions:>9} executions, {outcome.coverage:>6} edges, "
+            f"{outcome.features:>6} features"
+        )
+    for name, outcome in outcomes.items():
+        if outcome.has_failed:
+            print(f"\n{name} failed; its log is {outcome.log}:\n")
+            log = outcome.log.read_text(errors="replace").splitlines()
             said = [number for number, line in enumerate(log) if "panicked at" in line] or [max(0, len(log) - 20)]
             print("\n".join(log[said[0] : said[0] + 12]))
-        for file in it.found:
+        for file in outcome.found:
             print(f"\nreplay it:  {programs / name} {file}\nkeep it:    cp {file} {FUZZ}/regressions/{name}/")
-    return int(any(it.has_failed for it in outcomes.values()))
+    return int(any(outcome.has_failed for outcome in outcomes.values()))
 
 
 if __name__ == "__main__":

@@ -52,10 +52,10 @@ def shown(found: Found, release: str) -> str:
 def summary(total: Report, took: float) -> str:
     """Return what was played and found, in lines."""
     lines = [f"\n{total.worlds} worlds in {took:.0f} s, {total.worlds / max(took, 0.001):.0f} a second"]
-    for name, n in sorted(total.families.items(), key=lambda it: (-it[1], it[0])):
+    for name, n in sorted(total.families.items(), key=lambda item: (-item[1], item[0])):
         lines.append(f"  {name:<26} {n:>8} {n / max(total.worlds, 1):>5.0%}")
     lines += [f"{name:<28} {n:>8}" for name, n in sorted(total.counts.items()) if name not in (ENGINE_NS, KUEUE_NS)]
-    kinds = Counter(f"{it.by}, {it.kind}" for it in total.found)
+    kinds = Counter(f"{error.by}, {error.kind}" for error in total.found)
     lines.append(f"{'differences':<28} {len(total.found):>8}")
     lines += [f"  {kind}: {n}" for kind, n in kinds.most_common()]
     lines += [f"Kueue failed: {how} (first: seed {seed})" for how, seed in sorted(total.crashes.items())]

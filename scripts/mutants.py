@@ -95,7 +95,11 @@ def run(names: list[str], package: str) -> dict[str, str]:
     if done.returncode not in (0, 2, 3):
         sys.exit(done.returncode)
     outcomes: list[dict[str, Any]] = json.loads((output / "mutants.out" / "outcomes.json").read_text())["outcomes"]
-    found = {it["scenario"]["Mutant"]["name"]: it["summary"] for it in outcomes if it["scenario"] != "Baseline"}
+    found = {
+        outcome["scenario"]["Mutant"]["name"]: outcome["summary"]
+        for outcome in outcomes
+        if outcome["scenario"] != "Baseline"
+    }
     return {name: found[name] for name in names}
 
 
@@ -104,14 +108,14 @@ def reasons() -> dict[str, str]:
     if not SURVIVORS.exists():
         return {}
     entries = tomllib.loads(SURVIVORS.read_text(encoding="utf-8")).get("survivor", [])
-    return {it["mutant"]: it["reason"] for it in entries}
+    return {entry["mutant"]: entry["reason"] for entry in entries}
 
 
 def report(outcomes: dict[str, str], plain: dict[str, str]) -> bool:
     """Print the score, survivors with reasons, and outdated entries; return whether the score is good enough."""
     known = reasons()
     counts = Counter(outcomes.values())
-    n_noticed, n_survivors = sum(counts[it] for it in NOTICED), counts[UNNOTICED]
+    n_noticed, n_survivors = sum(counts[entry] for entry in NOTICED), counts[UNNOTICED]
     survivors = sorted(plain[name] for name, outcome in outcomes.items() if outcome == UNNOTICED)
     print("\nsurvivors:" if survivors else "\nno survivors")
     for name in survivors:

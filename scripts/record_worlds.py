@@ -46,10 +46,12 @@ def seen(seed: int, limits: Limits | None) -> tuple[History, set[str]]:
 
 def _words(result: MoveResult) -> set[str]:
     found: dict[str, Any] = result.to_json()
-    texts = [f"{it[1]}: {it[3]}" for it in found.get("events", [])] + [f"{it[1]}: {it[3]}" for it in found["written"]]
+    texts = [f"{event[1]}: {event[3]}" for event in found.get("events", [])] + [
+        f"{row[1]}: {row[3]}" for row in found["written"]
+    ]
     plain = {re.sub(r"\b[a-z]?\d[\w.]*", "#", text) for text in texts}
     # Which victims occur together says more than each alone.
-    reasons = sorted(it["reason"] for it in found.get("preemptions", []))
+    reasons = sorted(preemption["reason"] for preemption in found.get("preemptions", []))
     counts = {f"{name}: {len(found.get(name, []))}" for name in ("admissions", "pending", "parked")}
     skipped = {f"skipped: {n}" for n in found.get("skippedPreemptions", {}).values()}
     again = {f"assigned again: {results}" for results in found.get("targetRecomputations", {}).values()}
@@ -85,7 +87,7 @@ def main() -> int:
     with ProcessPoolExecutor(arguments.jobs) as pool:
         for ranges, n_kept in DRAWN:
             seeds = [(seed, limits) for of_these, limits in ranges for seed in of_these]
-            drawn = [it for it in pool.map(seen, *zip(*seeds, strict=True), chunksize=20) if it[1]]
+            drawn = [entry for entry in pool.map(seen, *zip(*seeds, strict=True), chunksize=20) if entry[1]]
             found += pool.map(record, chosen(drawn, n_kept), chunksize=5)
             n_drawn += len(drawn)
     lines = [line for line, _ in found if line]

@@ -45,7 +45,7 @@ def lines_of(manifest: object) -> list[str]:
     try:
         Engine(Configuration(release=RECORDED_FROM)).apply(json.dumps(manifest).encode())
     except ManifestError as error:
-        return [": ".join(filter(None, (it.field, it.message))) for it in error.problems]
+        return [": ".join(filter(None, (problem.field, problem.message))) for problem in error.problems]
     return []
 
 

@@ -51,15 +51,18 @@ LEFT_OUT = {
 def page() -> str:
     """Return the whole page."""
     rows = (*upgrade_rows(), *_rows_of_other_changes())
-    newest, commit = _TABLE["releases"][-1]["name"], [it["commit"] for it in _TABLE["releases"] if it["commit"]][-1]
+    newest, commit = (
+        _TABLE["releases"][-1]["name"],
+        [release["commit"] for release in _TABLE["releases"] if release["commit"]][-1],
+    )
     notes = [f"[0.{n}]({_KUEUE}/blob/main/CHANGELOG/CHANGELOG-0.{n}.md)" for n in range(15, 21)]
-    pulls = sorted({pull for it in rows for pull in it.pulls})
+    pulls = sorted({pull for row in rows for pull in row.pulls})
     return _TEXT.substitute(
         kueue=_KUEUE,
         newest=newest,
         line=newest.rpartition(".")[0],
         commit=commit[:12],
-        changes="".join(map(_section, sorted({it.line for it in rows}), repeat(rows))),
+        changes="".join(map(_section, sorted({row.line for row in rows}), repeat(rows))),
         defaults="".join(_defaults()),
         gone="".join(_gone()),
         notes="Release notes: " + ",\n".join(notes) + ".",
@@ -72,26 +75,26 @@ def _section(line: str, rows: Iterable[UpgradeRow]) -> str:
     first, _, minor = line.partition(".")
     head = f"\n## {first}.{int(minor) - 1} to {line}\n\n"
     head += "| What changed | In | Look for | Played by | Source |\n|---|---|---|---|---|\n"
-    return head + "".join(_row(it) for it in rows if it.line == line)
+    return head + "".join(_row(row) for row in rows if row.line == line)
 
 
 def played_by(row: UpgradeRow) -> tuple[list[str], list[Change]]:
     """Return the gates and the changes that play a row, of those that kueuecore has."""
-    gates = {it["name"] for it in _TABLE["gates"]}
-    others = [it for it in changes() if {*it.pulls} & {*row.pulls} or it.name in row.changes]
-    return [it for it in row.gates if it in gates], others
+    gates = {gate["name"] for gate in _TABLE["gates"]}
+    others = [change for change in changes() if {*change.pulls} & {*row.pulls} or change.name in row.changes]
+    return [gate for gate in row.gates if gate in gates], others
 
 
 def _rows_of_other_changes() -> Iterator[UpgradeRow]:
     """Yield a row for each change that kueuecore plays and no row is about."""
-    known = {pull for it in upgrade_rows() for pull in it.pulls}
-    named = {name for it in upgrade_rows() for name in it.changes}
+    known = {pull for row in upgrade_rows() for pull in row.pulls}
+    named = {name for row in upgrade_rows() for name in row.changes}
     for change in changes():
         if not known & {*change.pulls} and change.name not in named:
-            firsts = [it.removesuffix("-devel") for it in reversed(change.since)]
+            firsts = [value.removesuffix("-devel") for value in reversed(change.since)]
             # Lines after the first that has it from its `.0` on have it, too.
-            whole = [it for it in firsts if it.endswith(".0")][-1]
-            patches = ", ".join(it for it in firsts if not it.endswith(".0"))
+            whole = [first for first in firsts if first.endswith(".0")][-1]
+            patches = ", ".join(first for first in firsts if not first.endswith(".0"))
             since = f"{whole}; {patches}" if patches else whole
             proof = change.proof if is_new(change) else ""
             yield UpgradeRow(
@@ -108,7 +111,7 @@ def _row(row: UpgradeRow) -> str:
     gates, others = played_by(row)
     named = f"gate{'' if len(gates) == 1 else 's'} {', '.join(gates)}" if gates else ""
     shipped = f"{row.setting} of the shipped Configuration" if row.setting else ""
-    played = [named, shipped, ", ".join(it.name for it in others)]
+    played = [named, shipped, ", ".join(other.name for other in others)]
     mark = f" [Seen](upgrade-worlds.md#{row.world})" if row.world else " *Run.*" if row.is_run else ""
     mark += f" *{row.known.capitalize()}.*" if row.known else ""
     text = row.text if not mark or row.text.endswith(".") else f"{row.text}."
@@ -117,9 +120,9 @@ def _row(row: UpgradeRow) -> str:
         row.since,
         row.look_for,
         "as before" if row.as_before else "; ".join(filter(None, played)) or "not played",
-        ", ".join(f"[#{it}]" for it in row.pulls),
+        ", ".join(f"[#{pull}]" for pull in row.pulls),
     ]
-    return _table_row(it.replace("|", "\\|") for it in cells)
+    return _table_row(cell.replace("|", "\\|") for cell in cells)
 
 
 def _table_row(cells: Iterable[str]) -> str:
@@ -128,7 +131,7 @@ def _table_row(cells: Iterable[str]) -> str:
 
 def _defaults() -> Iterator[str]:
     """Yield the table of gates whose state differs between releases."""
-    lines = dict.fromkeys(it["line"] for it in _TABLE["releases"])
+    lines = dict.fromkeys(release["line"] for release in _TABLE["releases"])
     yield _table_row(["Gate", *lines])
     yield f"|---|{'---|' * len(lines)}\n"
     for gate in _gates():
@@ -139,7 +142,7 @@ def _defaults() -> Iterator[str]:
 
 def _of_line(gate: dict[str, Any], line: str) -> str:
     """Return a gate's state in the first release of a line, and where it changes within the line."""
-    names = [it["name"] for it in _TABLE["releases"] if it["line"] == line and not it["commit"]]
+    names = [release["name"] for release in _TABLE["releases"] if release["line"] == line and not release["commit"]]
     cell = before = _state(gate, names[0])
     for name in names[1:]:
         state = _state(gate, name)
@@ -165,7 +168,7 @@ def _gone() -> Iterator[str]:
 
 def _gates() -> list[dict[str, Any]]:
     """Return all gates by name."""
-    return sorted(_TABLE["gates"], key=lambda it: str(it["name"]))
+    return sorted(_TABLE["gates"], key=lambda gate: str(gate["name"]))
 
 
 def _is_gone(gate: dict[str, Any]) -> bool:

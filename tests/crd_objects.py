@@ -360,8 +360,8 @@ CHANGED: list[tuple[str, Plain, Plain, str, str]] = [
 def schema_of(kind: str, version: str = "v1beta2") -> CrdSchema:
     """The schema of a kind that takes a status with all else."""
     definition = crd(kind)
-    for it in definition["spec"]["versions"]:
-        it.pop("subresources", None)
+    for other in definition["spec"]["versions"]:
+        other.pop("subresources", None)
     return CrdSchema.of(definition, version)
 
 
@@ -387,7 +387,7 @@ def by_engine(new: Plain, old: Plain | None = None, *, release: str = DEFAULT_RE
 
 
 def _causes(refused: RefusedError) -> set[tuple[str, str]]:
-    return {(text_at(it, "field"), text_at(it, "message")) for it in refused.causes}
+    return {(text_at(cause, "field"), text_at(cause, "message")) for cause in refused.causes}
 
 
 def rules_of(schema: Any, place: str = "") -> Iterator[tuple[str, Plain]]:
@@ -433,8 +433,10 @@ def mutated(plain: Plain, random_numbers: random.Random, n: int) -> Plain:
     """An object changed at random places, but for what says which object it is."""
     changed = copy.deepcopy(plain)
     for _ in range(n):
-        places = [it for it in _places(changed) if it[0] is not changed or it[1] in ("spec", "status", "value")]
-        places = [it for it in places if it[0] is not changed["metadata"]]
+        places = [
+            place for place in _places(changed) if place[0] is not changed or place[1] in ("spec", "status", "value")
+        ]
+        places = [place for place in places if place[0] is not changed["metadata"]]
         if not places:
             break
         holder, key = random_numbers.choice(places)

@@ -27,9 +27,9 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         given = dict(attrs)
-        self.ids += [it for it in [given.get("id")] if it]
-        self.refers += [it[1:] for name, it in attrs if name == "href" and it and it.startswith("#")]
-        self.refers += [it for name, it in attrs if name == "aria-labelledby" and it]
+        self.ids += [entry for entry in [given.get("id")] if entry]
+        self.refers += [attr[1:] for name, attr in attrs if name == "href" and attr and attr.startswith("#")]
+        self.refers += [attr for name, attr in attrs if name == "aria-labelledby" and attr]
         assert not any(name.startswith("on") for name in given), "no scripts in attributes"
         if tag not in _VOID:
             self.open.append(tag)
@@ -57,7 +57,7 @@ def rows_of(page: str, summary: str) -> list[list[str]]:
 
 def _luminance(color: str) -> float:
     channels = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [it / 12.92 if it <= 0.04045 else ((it + 0.055) / 1.055) ** 2.4 for it in channels]
+    linear = [channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 

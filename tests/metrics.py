@@ -94,8 +94,8 @@ class Lab:
         self.cluster.now += int(seconds * SECOND_NS)
         self.watch()
         turn = self.controller.turn(self.cluster.now)
-        for it in turn.writes:
-            self.controller.done(it, self.cluster.carry_out(it), now=self.cluster.now)
+        for write in turn.writes:
+            self.controller.done(write, self.cluster.carry_out(write), now=self.cluster.now)
         return turn
 
     def settle(self) -> None:
@@ -139,7 +139,7 @@ def parsed(page: str, *, replica_role: str = "standalone") -> Samples:
         assert kind == FAMILIES[family.removeprefix("kueue_")].type
         found = LABEL.findall(labels)
         own = {"replica_role", *({"le"} if name.endswith("_bucket") else ())}
-        assert {it for it in found if not it.startswith("custom_")} == {
+        assert {text for text in found if not text.startswith("custom_")} == {
             *FAMILIES[family.removeprefix("kueue_")].labels,
             *own,
         }, line
@@ -155,10 +155,10 @@ def parsed(page: str, *, replica_role: str = "standalone") -> Samples:
 def histogram(name: str, labels: str, seconds: Sequence[float], bounds: Sequence[float]) -> Samples:
     """The samples of a histogram that has seen these times."""
     counts = [0] * (len(bounds) + 1)
-    for it in seconds:
-        counts[bisect_left(bounds, it)] += 1
+    for second in seconds:
+        counts[bisect_left(bounds, second)] += 1
     samples: Samples = {}
-    for index, bound in enumerate([*(f"{it:g}" for it in bounds), "+Inf"]):
+    for index, bound in enumerate([*(f"{bound:g}" for bound in bounds), "+Inf"]):
         parts = sorted([*labels.split(","), f'le="{bound}"'], key=lambda part: part.partition("=")[0])
         samples[f"kueue_{name}_bucket{{{','.join(parts)}}}"] = sum(counts[: index + 1])
     return samples | {

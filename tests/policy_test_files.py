@@ -39,8 +39,8 @@ def job(name: str, cpu: str = "1", labels: str = "") -> str:
 def case(expect: str, submit: str = "", name: str = "a case") -> str:
     """A file with one case; entries of lists as flow mappings, one a line."""
     lines = [f"{HEAD}cases:", f"- name: {name}"]
-    lines += ["  submit:", *(f"  - {it}" for it in submit.splitlines())] if submit else []
-    return "\n".join([*lines, "  expect:", *(f"  - {it}" for it in expect.splitlines()), ""])
+    lines += ["  submit:", *(f"  - {line}" for line in submit.splitlines())] if submit else []
+    return "\n".join([*lines, "  expect:", *(f"  - {line}" for line in expect.splitlines()), ""])
 
 
 def write(folder: Path, text: str, name: str = "a_test.yaml") -> Path:

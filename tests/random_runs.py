@@ -43,7 +43,7 @@ def open_to_all(thing: JsonObject) -> JsonObject:
 def may_be_late(workloads: list[JsonObject], config: JsonObject) -> bool:
     """May a workload be evicted because its time is over?"""
     return "waitForPodsReady" in config or any(
-        "maximumExecutionTimeSeconds" in object_at(it, "spec") for it in workloads
+        "maximumExecutionTimeSeconds" in object_at(workload, "spec") for workload in workloads
     )
 
 
@@ -68,15 +68,15 @@ def random_run(seed: int) -> dict[str, Any]:
     if chance.boolean():
         config["waitForPodsReady"] = chance.one(*READY)
     events: list[dict[str, Any]] = []
-    created = [it for it in found if it["kind"] == "Workload"]
+    created = [error for error in found if error["kind"] == "Workload"]
     events += [{"at": chance.integer(0, 9), "op": "create", "object": thing, **job(chance)} for thing in created]
     for number in range(chance.integer(2, 8)):
         at = chance.integer(3, 40)
         late = workloads(chance, stock, f"n{number}", uid=f"uid-n{number}", created=at, priorities=(2, 3, 1, 0))
-        if any(it["op"] == "update" and it["object"]["kind"] == "ClusterQueue" for it in events):
+        if any(event["op"] == "update" and event["object"]["kind"] == "ClusterQueue" for event in events):
             object_at(late, "spec").pop("maximumExecutionTimeSeconds", None)
         events.append({"at": at, "op": "create", "object": late, **job(chance)})
-        name = key_of(chance.one(*(it["object"] for it in events if it["op"] == "create")))
+        name = key_of(chance.one(*(event["object"] for event in events if event["op"] == "create")))
         match chance.integer(0, 7):
             case 0:
                 events.append({"at": at + 1, "op": "finish", "key": name})
@@ -89,7 +89,7 @@ def random_run(seed: int) -> dict[str, Any]:
             # The engine looks at all workloads of a changed ClusterQueue at once: it may find that one is late, or has
             # checks that are asked for no longer.
             case 2 if not stock.checks and not may_be_late(
-                [it["object"] for it in events if it["op"] == "create"], config
+                [event["object"] for event in events if event["op"] == "create"], config
             ):
                 changed = open_to_all(cluster_queues(chance, stock, chance.one(*stock.queues)))
                 events.append({"at": at, "op": "update", "object": changed})
@@ -101,6 +101,6 @@ def random_run(seed: int) -> dict[str, Any]:
         "id": f"run/{seed}",
         "featureGates": gates,
         "config": config,
-        "objects": [open_to_all(it) for it in found if it["kind"] != "Workload"],
+        "objects": [open_to_all(error) for error in found if error["kind"] != "Workload"],
         "input": {"events": sorted(events, key=lambda event: event["at"])},
     }

@@ -40,4 +40,6 @@ def recorded() -> tuple[Recorded, ...]:
     """Every answer."""
     lines = (_FOLDER / "recorded.jsonl").read_text(encoding="utf-8").splitlines()
     answers = map(json.loads, lines)
-    return tuple(Recorded(it["as"], it["yaml"], it.get("json"), it.get("error", "")) for it in answers)
+    return tuple(
+        Recorded(answer["as"], answer["yaml"], answer.get("json"), answer.get("error", "")) for answer in answers
+    )

@@ -34,7 +34,7 @@ class Approval(CheckController):
         approver = text_at(workload, "metadata", "annotations", ANNOTATION)
         states = check_states(workload)
         waiting = [name for name in checks if approver and states.get(name, {}).get("state") != CheckState.READY]
-        return Review(answers=tuple(CheckAnswer(it, CheckState.READY, f"approved by {approver}") for it in waiting))
+        return Review(answers=tuple(CheckAnswer(name, CheckState.READY, f"approved by {approver}") for name in waiting))
 
 
 def main() -> None:

@@ -31,6 +31,6 @@ run = simulate(
 )
 steps = [(step.time, step.key, step.kind.value, "") for step in run.steps]
 orders = [(step.time, step.name, step.what, step.message) for step in provisioning.steps if step.what != "Accepted"]
-for time, name, what, message in sorted(steps + orders, key=lambda it: (it[0], it[2] == "Admitted")):
+for time, name, what, message in sorted(steps + orders, key=lambda step: (step[0], step[2] == "Admitted")):
     seconds = (time - run.start) // 10**9
     print(f"{seconds // 60:3}:{seconds % 60:02} {name.removeprefix('research/'):13} {what}{message and f': {message}'}")

@@ -167,7 +167,7 @@ def accounting(found: Iterable[Job]) -> list[Sequence[object]]:
         submit = BEGIN + timedelta(seconds=job.submit)
         start = submit + timedelta(seconds=job.wait)
         end = start + timedelta(seconds=job.run)
-        times = [it.isoformat() for it in (submit, start, end)]
+        times = [entry.isoformat() for entry in (submit, start, end)]
         if job.is_cancelled:
             times[1] = times[2] = "Unknown"
         state = "CANCELLED by 1000" if job.is_cancelled else "FAILED" if job.has_failed else "COMPLETED"

@@ -53,7 +53,7 @@ class Lab:
         self.controller = Controller(status_delay_seconds=None)
         self.jobs: dict[str, Any] = {}
         self.workloads: dict[str, str] = {}  # by the job's name
-        self.around = [it.object for it in read_manifests(Path(__file__).parent / "cluster.yaml")]
+        self.around = [manifest.object for manifest in read_manifests(Path(__file__).parent / "cluster.yaml")]
         for manifest in self.around:
             self.controller.observe({"type": "ADDED", "object": manifest}, now=0)
 

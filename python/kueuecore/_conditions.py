@@ -7,14 +7,14 @@ from kueuecore.times import SECOND_NS, format_time, saturated_ns
 
 __all__ = ["check_state", "condition", "has_quota", "is_true", "transition_time", "with_check_state", "with_condition"]
 
-_LONGEST_MESSAGE = 32 * 1024
+_MAX_MESSAGE = 32 * 1024
 
 
 def condition(manifest: JsonObject | None, kind: str) -> JsonObject | None:
     """Return the condition of a type, or None."""
-    for it in list_at(manifest, "status", "conditions"):
-        if text_at(it, "type") == kind:
-            return object_at(it)
+    for other in list_at(manifest, "status", "conditions"):
+        if text_at(other, "type") == kind:
+            return object_at(other)
     return None
 
 
@@ -63,15 +63,15 @@ def with_condition(
         return status
     if old is not None and old.get("status") == new["status"]:
         new["lastTransitionTime"] = old.get("lastTransitionTime", new["lastTransitionTime"])
-    conditions = [new if text_at(it, "type") == kind else it for it in list_at(status, "conditions")]
+    conditions = [new if text_at(other, "type") == kind else other for other in list_at(status, "conditions")]
     return {**status, "conditions": conditions if old is not None else [*conditions, new]}
 
 
 def check_state(workload: JsonObject, name: str) -> JsonObject | None:
     """Return the state of an admission check of a Workload, or None."""
-    for it in list_at(workload, "status", "admissionChecks"):
-        if text_at(it, "name") == name:
-            return object_at(it)
+    for check in list_at(workload, "status", "admissionChecks"):
+        if text_at(check, "name") == name:
+            return object_at(check)
     return None
 
 
@@ -79,8 +79,8 @@ def with_check_state(workload: JsonObject, name: str, state: str, message: str, 
     """Return a Workload's status with a check's state set; its time changes only with its state (rules/07 §3)."""
     status = object_at(workload, "status")
     checks: list[JsonValue] = []
-    for it in list_at(status, "admissionChecks"):
-        check = object_at(it)
+    for admission_check in list_at(status, "admissionChecks"):
+        check = object_at(admission_check)
         if text_at(check, "name") == name:
             time = _seconds(now) if text_at(check, "state") != state else check.get("lastTransitionTime")
             check = {**check, "state": state, "message": truncated(message), "lastTransitionTime": time}
@@ -91,9 +91,9 @@ def with_check_state(workload: JsonObject, name: str, state: str, message: str, 
 def truncated(message: str) -> str:
     """Cut a message to the number of bytes that a condition may have."""
     encoded = message.encode()
-    if len(encoded) <= _LONGEST_MESSAGE:
+    if len(encoded) <= _MAX_MESSAGE:
         return message
-    return encoded[: _LONGEST_MESSAGE - 4].decode(errors="ignore") + " ..."
+    return encoded[: _MAX_MESSAGE - 4].decode(errors="ignore") + " ..."
 
 
 def _seconds(now: int) -> str:

@@ -73,7 +73,7 @@ class ConfigurationSource:
     def content(self) -> str:
         """A text that is the same for the same Configuration."""
         try:
-            plain: list[JsonValue] = [it.object for it in self.documents()]
+            plain: list[JsonValue] = [document.object for document in self.documents()]
             return json.dumps(plain, sort_keys=True)
         except (ManifestError, ValueError):
             return self.text
@@ -128,7 +128,7 @@ def documents_in(text: str | bytes, file: str) -> tuple[Manifest, ...]:
         manifests = parse_manifests(text, file=file)
     except ManifestError as error:
         with suppress(ManifestError):
-            values = [it for it in parse_mappings(text, file=file) if not text_at(it.object, "kind")]
+            values = [mapping for mapping in parse_mappings(text, file=file) if not text_at(mapping.object, "kind")]
             if sources_in(values):
                 return tuple(values)
         raise ConfigurationError(error.problems) from None
@@ -157,7 +157,7 @@ def sources_in(manifests: Iterable[Manifest], *, of_any_group: bool = False) -> 
         manifests: The objects.
         of_any_group: Take any object of kind Configuration, with any apiVersion or none.
     """
-    return [it for manifest in manifests for it in _sources(manifest, of_any_group=of_any_group)]
+    return [source for manifest in manifests for source in _sources(manifest, of_any_group=of_any_group)]
 
 
 def is_configuration(plain: JsonObject) -> bool:
@@ -189,13 +189,13 @@ def _mappings(plain: JsonObject) -> Iterator[tuple[str, JsonObject]]:
         path, value = left.pop()
         if isinstance(value, dict):
             yield path, value
-            left += ((f"{path}.{name}".removeprefix("."), it) for name, it in reversed(value.items()))
+            left += ((f"{path}.{name}".removeprefix("."), item) for name, item in reversed(value.items()))
         elif isinstance(value, str) and f"{_OF_CHART}:" in value:
             # Argo CD's Application may have the values as text.
             with suppress(ManifestError):
-                left += ((path, it.object) for it in parse_mappings(value, file=""))
+                left += ((path, mapping.object) for mapping in parse_mappings(value, file=""))
         elif isinstance(value, list):
-            left += ((f"{path}[{index}]", it) for index, it in reversed([*enumerate(value)]))
+            left += ((f"{path}[{index}]", row) for index, row in reversed([*enumerate(value)]))
 
 
 def gates_in(manifests: Iterable[Manifest]) -> list[GateSource]:
@@ -223,7 +223,12 @@ def _gates_of_deployment(manifest: Manifest) -> Iterator[tuple[str, bool]]:
     for place, container in enumerate(map(object_at, list_at(pod, "containers"))):
         if "kueue" not in name and "kueue" not in text_at(container, "image"):
             continue
-        given = [it for field in ("command", "args") for it in list_at(container, field) if isinstance(it, str)]
+        given = [
+            json_value
+            for field in ("command", "args")
+            for json_value in list_at(container, field)
+            if isinstance(json_value, str)
+        ]
         for index, argument in enumerate(given):
             flag, equals, value = argument.partition("=")
             if flag in (_GATES, _GATES[1:]):
@@ -315,7 +320,7 @@ def _version_of(plain: JsonObject) -> str:
     match text_at(plain, "kind"):
         case "Deployment":
             pod = object_at(plain, "spec", "template", "spec")
-            images = [_image(text_at(it, "image")) for it in list_at(pod, "containers")]
+            images = [_image(text_at(container, "image")) for container in list_at(pod, "containers")]
             tags = [tag for name, tag in images if name == _NAME]
             is_kueue = bool(tags) or text_at(plain, "metadata", "labels", _NAME_LABEL) == _NAME
             shown = [*map(_version, tags), _version_of_labels(plain)] if is_kueue else []
@@ -327,7 +332,9 @@ def _version_of(plain: JsonObject) -> str:
         case "Application":
             spec = object_at(plain, "spec")
             sources = [object_at(spec, "source"), *map(object_at, list_at(spec, "sources"))]
-            shown = [_version(text_at(it, "targetRevision")) for it in sources if _is_chart(text_at(it, "chart"))]
+            shown = [
+                _version(text_at(source, "targetRevision")) for source in sources if _is_chart(text_at(source, "chart"))
+            ]
         case _:
             shown = []
     return next(filter(None, shown), "")

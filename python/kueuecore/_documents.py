@@ -105,11 +105,11 @@ def _of_yaml(text: str) -> Iterator[Document]:
 
 def _of_json(text: str, *, allows_constants: bool) -> Iterator[Document]:
     """Yield the values of a JSON text, one or several in a row; a `JSONDecodeError` if it is not JSON."""
-    for number, it in enumerate(json_documents(text, allows_constants=allows_constants), start=1):
+    for number, document in enumerate(json_documents(text, allows_constants=allows_constants), start=1):
         # Each document keeps only its own text, so that finding the line of a field composes no others. YAML has no
         # escaped surrogate pairs.
-        own = Text(_PAIR.sub("?", it.text), it.line, number)
-        yield Document(it.value, number, it.line, own, it.problems, it.duplicates)
+        own = Text(_PAIR.sub("?", document.text), document.line, number)
+        yield Document(document.value, number, document.line, own, document.problems, document.duplicates)
 
 
 def _is_object(document: Document) -> bool:
@@ -146,7 +146,7 @@ def _of_utf_8(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         text = data.decode(errors="surrogateescape")
-        wrong = [it.start() for it in _NO_UTF_8.finditer(text)]
+        wrong = [match.start() for match in _NO_UTF_8.finditer(text)]
         text = _NO_UTF_8.sub("\ufffd", text)
         with suppress(yaml.YAMLError):
             if all(bisect_left(wrong, start) == bisect_left(wrong, end) for start, end in token_spans(text)):

@@ -10,7 +10,7 @@ from kueuecore._kinds import KUEUE
 
 __all__ = ["Event", "event_manifest"]
 
-_MOST_BYTES, _CUT = 1024, " ..."
+_MAX_BYTES, _CUT = 1024, " ..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def event_manifest(about: JsonObject, *, type: str, reason: str, message: str, n
 
 def _shortened(message: str) -> str:
     text = message.encode()
-    if len(text) <= _MOST_BYTES:
+    if len(text) <= _MAX_BYTES:
         return message
     # Drop half a character at the cut.
-    return text[: _MOST_BYTES - len(_CUT)].decode(errors="ignore") + _CUT
+    return text[: _MAX_BYTES - len(_CUT)].decode(errors="ignore") + _CUT

@@ -18,7 +18,7 @@ from kueuecore.times import SECOND_NS, duration_ns, span_ns
 __all__ = ["Fields", "seconds_of", "shown"]
 
 _DAY_NS = 86400 * SECOND_NS
-_MOST_NS = 2**63 - 1
+_MAX_NS = 2**63 - 1
 # Go has no days. Six digits are enough for 64-bit time.
 _DAYS = re.compile(r"([0-9]{1,6})d((?![-+]).*)")
 _SPAN = "write seconds such as 90, or a duration such as 1m30s, from 0 to 292 years (2562047h)"
@@ -185,7 +185,7 @@ def seconds_of(value: JsonValue) -> float | None:
         if isinstance(value, str):
             days, rest = match.groups() if (match := _DAYS.fullmatch(value)) else ("0", value)
             spent = int(days) * _DAY_NS + (duration_ns(rest) if rest or not match else 0)
-            return spent / SECOND_NS if 0 <= spent <= _MOST_NS else None
+            return spent / SECOND_NS if 0 <= spent <= _MAX_NS else None
         span_ns(value, "the span")
     except (TypeError, ValueError):
         return None

@@ -43,7 +43,7 @@ _OF_TOOLS = {
     "values": ("these are values of a Helm chart and not a Kubernetes object", _RENDER_CHART),
     "kustomization": KUSTOMIZATION,
 }
-_MOST_FILES = 8
+_MAX_FILES = 8
 _KEY = re.compile(r"""(^|[\s\-[{,])['"]?(apiVersion|kind)['"]?\s*:""")
 _GIVE_OBJECTS = "give Kubernetes objects, which start with apiVersion and kind"
 _COMPRESSED = b"\x1f\x8b"
@@ -69,8 +69,8 @@ def use_of(documents: Iterable[JsonObject]) -> str:
         >>> use_of([{"apiVersion": "v1", "kind": "Node"}]), use_of([{"kind": "Scenariu"}])
         ('use `kueuecore run` for the objects of a cluster', '')
     """
-    for it in documents:
-        kind, version = text_at(it, "kind"), text_at(it, "apiVersion")
+    for document in documents:
+        kind, version = text_at(document, "kind"), text_at(document, "apiVersion")
         if version.startswith((_OURS, "config.kueue.x-k8s.io/")):
             return _USES.get(kind, "")
         if version and kind:
@@ -132,9 +132,9 @@ def other_document(document: JsonValue, file: str) -> tuple[str, str] | None:
         return of_tool or ("it has neither apiVersion nor kind, so it is not a Kubernetes object", _GIVE_OBJECTS)
     if not isinstance(document, list):
         return of_tool or ("this is a single value and not a Kubernetes object", _GIVE_OBJECTS)
-    if any(text_at(it, "apiVersion") and text_at(it, "kind") for it in document):
+    if any(text_at(value, "apiVersion") and text_at(value, "kind") for value in document):
         return None
-    if document and all(text_at(it, "op") and text_at(it, "path") for it in document):
+    if document and all(text_at(value, "op") and text_at(value, "path") for value in document):
         return PATCH
     return of_tool or ("this is a list and not a Kubernetes object", _GIVE_OBJECTS)
 
@@ -145,14 +145,14 @@ def skipped_files(others: Iterable[Problem]) -> tuple[str, ...]:
     Args:
         others: What `read_manifests` has left out.
     """
-    names = list(dict.fromkeys(it.file for it in others))
-    more = f" and {len(names) - _MOST_FILES} more" if len(names) > _MOST_FILES else ""
-    return (f"skipped what is not a Kubernetes object: {', '.join(names[:_MOST_FILES])}{more}",) if names else ()
+    names = list(dict.fromkeys(other.file for other in others))
+    more = f" and {len(names) - _MAX_FILES} more" if len(names) > _MAX_FILES else ""
+    return (f"skipped what is not a Kubernetes object: {', '.join(names[:_MAX_FILES])}{more}",) if names else ()
 
 
 def _is_table(head: bytes) -> bool:
     """Whether a text begins as Standard Workload Format or a table."""
     first = next(iter(head.splitlines()), b"").decode("utf-8", "replace").strip()
-    names = [it.strip() for it in _DELIMITERS.split(first)]
-    is_csv = len(names) >= _LEAST_COLUMNS and all(it.replace("_", "").isalnum() for it in names)
+    names = [part.strip() for part in _DELIMITERS.split(first)]
+    is_csv = len(names) >= _LEAST_COLUMNS and all(name.replace("_", "").isalnum() for name in names)
     return first.startswith(";") or (len(first.split()) >= _SWF_COLUMNS and first[0].isdigit()) or is_csv

@@ -18,7 +18,7 @@ EMPTY_NAME = Problem("the name of a file is empty", remedy='write "." for the di
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _LARGEST = 2**30  # bytes: an endless file such as /dev/zero must not fill the memory
-_LONGEST_NAME = 4096
+_MAX_NAME = 4096
 _CHUNK = 2**20
 
 
@@ -103,7 +103,7 @@ def _files(source: str | os.PathLike[str], problems: list[Problem], *, recursive
 
 
 def _parts_of_tools(files: Sequence[Path]) -> Mapping[Path, tuple[str, str]]:
-    if not any(it.stem in ("Chart", "kustomization") for it in files):
+    if not any(file.stem in ("Chart", "kustomization") for file in files):
         return {}
     from kueuecore._tree_files import parts_of_tools
 
@@ -118,7 +118,7 @@ def _directory(path: Path, problems: list[Problem], *, recursive: bool) -> list[
     while todo:
         folder = todo.pop()
         try:
-            entries = [it for it in folder.iterdir() if not it.name.startswith(".")]
+            entries = [file for file in folder.iterdir() if not file.name.startswith(".")]
         except OSError as error:
             problems.append(_unreadable(error, str(folder)))
             continue
@@ -152,5 +152,5 @@ def _read(stream: IO[bytes]) -> bytes:
 
 def _unreadable(error: OSError, file: str) -> Problem:
     # Nothing longer can be a file name.
-    name = file if len(file) <= _LONGEST_NAME else shortened(file)
+    name = file if len(file) <= _MAX_NAME else shortened(file)
     return Problem(f"cannot be read: {error.strerror or error}", file=name)

@@ -12,9 +12,9 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._yaml import join
 from kueuecore.errors import Problem
 
-__all__ = ["MOST_DIGITS", "Document", "json_documents", "syntax_problem", "unwritable_field"]
+__all__ = ["MAX_DIGITS", "Document", "json_documents", "syntax_problem", "unwritable_field"]
 
-MOST_DIGITS = 309
+MAX_DIGITS = 309
 """In a whole number: no float64 has more."""
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
@@ -71,7 +71,7 @@ def json_documents(text: str, *, allows_constants: bool) -> Iterator[Document]:
 
     def integer(digits: str) -> JsonValue:
         nonlocal is_odd
-        if len(digits) <= MOST_DIGITS:
+        if len(digits) <= MAX_DIGITS:
             return int(digits)
         is_odd = True
         return None
@@ -95,8 +95,8 @@ def json_documents(text: str, *, allows_constants: bool) -> Iterator[Document]:
         # Scan again only if something is or may be wrong.
         may_be_wrong = is_odd or _SURROGATE.search(text, position, end)
         found = tuple(_problems(text, position, end, line)) if may_be_wrong else ()
-        problems = tuple(it for it in found if it.message != _DUPLICATE)
-        duplicates = tuple(it for it in found if it.message == _DUPLICATE)
+        problems = tuple(problem for problem in found if problem.message != _DUPLICATE)
+        duplicates = tuple(problem for problem in found if problem.message == _DUPLICATE)
         yield Document(value, text[position:end], line, problems, duplicates)
         position = end
         while position < len(text) and text[position].isspace():
@@ -164,7 +164,7 @@ def _complaint(token: str) -> tuple[str, str] | None:
     if token in _CONSTANTS:
         return f"{token} is not valid JSON", f'write a number, or "{token}" for a string'
     is_whole = token.lstrip("-").isdigit()
-    if (is_whole and len(token) > MOST_DIGITS) or (token[-1].isdigit() and not is_whole and math.isinf(float(token))):
+    if (is_whole and len(token) > MAX_DIGITS) or (token[-1].isdigit() and not is_whole and math.isinf(float(token))):
         return f"the number {short} is too large", "quote it if it is a string"
     return None
 
@@ -175,8 +175,8 @@ def _is_unicode(text: str) -> bool:
 
 def _path(stack: list[_Open]) -> str:
     path = ""
-    for it in stack:
-        path = f"{path}[{it.index}]" if it.keys is None else join(path, it.key)
+    for open_ in stack:
+        path = f"{path}[{open_.index}]" if open_.keys is None else join(path, open_.key)
     return path
 
 

@@ -30,8 +30,8 @@ def near_names(name: str, known: Iterable[str], *, n: int = 1) -> tuple[str, ...
     given = name.lower()
     letters = Counter(given)
     found: list[tuple[int, int, str]] = []
-    for index, it in enumerate(dict.fromkeys(known)):
-        other = it.lower()
+    for index, fromkey in enumerate(dict.fromkeys(known)):
+        other = fromkey.lower()
         most = max(1, max(len(given), len(other)) // _LETTERS_PER_SLIP)
         if len(given) >= _SHORTEST_BEGINNING and other.startswith(given):
             slips = 0 if other == given else most
@@ -41,8 +41,8 @@ def near_names(name: str, known: Iterable[str], *, n: int = 1) -> tuple[str, ...
             slips = _slips(letters, given, other, bound)
             most = bound
         if slips <= most:
-            found = sorted([*found, (slips, index, it)])[:n]
-    return tuple(it for _, _, it in found)
+            found = sorted([*found, (slips, index, fromkey)])[:n]
+    return tuple(row for _, _, row in found)
 
 
 def _slips(letters: Counter[str], one: str, other: str, most: int) -> int:

@@ -78,7 +78,7 @@ def _settings(config: Fields) -> Iterator[tuple[str, JsonValue]]:
     if (integrations := config.part("integrations")) is not None:
         frameworks = _frameworks(integrations)
         external = _external_frameworks(integrations)
-        keys = [it.text("key") for it in integrations.parts("labelKeysToCopy")]
+        keys = [part.text("key") for part in integrations.parts("labelKeysToCopy")]
         parts: dict[str, list[str]] = {
             "frameworks": frameworks,
             "externalFrameworks": external,
@@ -99,12 +99,12 @@ def _settings(config: Fields) -> Iterator[tuple[str, JsonValue]]:
         if policy == "FairSharing":
             yield "fairSharing", {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
     if (resources := config.part("resources")) is not None:
-        mappings: list[JsonValue] = [_mapping(it) for it in resources.parts("deviceClassMappings")]
+        mappings: list[JsonValue] = [_mapping(part) for part in resources.parts("deviceClassMappings")]
         if mappings:
             yield "resources", {"deviceClassMappings": mappings}
     if (fleet := config.part("multiKueue")) is not None:
         names = _external_frameworks(fleet)
-        yield "multiKueue", {"externalFrameworks": [{"name": it} for it in names]}
+        yield "multiKueue", {"externalFrameworks": [{"name": name} for name in names]}
         if names:
             gates["ShortWorkloadNames"] = True
     if (sharing := config.part("admissionFairSharing")) is not None:
@@ -127,7 +127,7 @@ def _frameworks(integrations: Fields) -> list[str]:
 
 def _external_frameworks(section: Fields) -> list[str]:
     fields = ("resource", "version", "group")
-    return [".".join(it.text(name) for name in fields) for it in section.parts("externalFrameworks")]
+    return [".".join(part.text(name) for name in fields) for part in section.parts("externalFrameworks")]
 
 
 def _pods_ready(gangs: Fields) -> Iterator[tuple[str, JsonValue]]:

@@ -113,9 +113,9 @@ def whole_seconds(value: JsonValue) -> JsonValue:
         {'lastTransitionTime': '2026-01-01T00:00:00Z'}
     """
     if isinstance(value, dict):
-        return {name: it if name == "message" else whole_seconds(it) for name, it in value.items()}
+        return {name: row if name == "message" else whole_seconds(row) for name, row in value.items()}
     if isinstance(value, list):
-        return [whole_seconds(it) for it in value]
+        return [whole_seconds(row) for row in value]
     if isinstance(value, str) and (match := _FRACTION.fullmatch(value)):
         return f"{match[1]}Z"
     return value

@@ -35,7 +35,7 @@ _OTHERWISE = "write a number with or without a suffix, such as 500m, 8 or 8Gi"
 
 def is_about_quantity(message: str) -> bool:
     """Whether a message of the API server says that a text is not a quantity."""
-    return any(it in message for it in _PATTERNS)
+    return any(pattern in message for pattern in _PATTERNS)
 
 
 def quantity_remedy(text: object) -> str:

@@ -39,7 +39,7 @@ def row_of(value: Any) -> JsonObject:
 
 def _plain(value: Any) -> JsonValue:
     if isinstance(value, tuple):
-        return [_plain(it) for it in value]
+        return [_plain(row) for row in value]
     found: JsonValue = row_of(value) if is_dataclass(value) else value
     return found
 
@@ -59,7 +59,7 @@ def json_name(name: str) -> str:
 def _readers(cls: Any) -> tuple[tuple[str, str, Callable[[Any], Any] | None], ...]:
     """Return name, key and reader of each field."""
     types = get_type_hints(cls)
-    return tuple((it.name, json_name(it.name), _reader(types[it.name])) for it in fields(cls))
+    return tuple((field.name, json_name(field.name), _reader(types[field.name])) for field in fields(cls))
 
 
 def _reader(type_: Any) -> Callable[[Any], Any] | None:

@@ -12,7 +12,7 @@ __all__ = ["LONGEST", "counted", "escaped", "quoted", "shortened", "shown"]
 LONGEST = 253
 """The most characters shown of a name or value; no Kubernetes name is longer."""
 
-_LONGEST_MESSAGE = 32 * 1024  # the limit of a condition's message
+_MAX_MESSAGE = 32 * 1024  # the limit of a condition's message
 _ESCAPES = {"\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r"}
 # In quotes: an escape counts as one character.
 _CHARACTER = r'(?:\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|.)|[^"\\])'
@@ -31,7 +31,7 @@ def shown(text: str) -> str:
     """
     if len(text) > LONGEST:
         text = _LONG.sub(_cut, text)
-    return escaped(text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}...")
+    return escaped(text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}...")
 
 
 def shortened(text: str) -> str:
@@ -52,7 +52,7 @@ def escaped(text: str) -> str:
         >>> print(escaped("a\nb\x1b[2J\x9b\u2028\u202e"))
         a\nb\x1b[2J\u009b\u2028\u202e
     """
-    return text if text.isprintable() else "".join(it if it.isprintable() else _escape(it) for it in text)
+    return text if text.isprintable() else "".join(row if row.isprintable() else _escape(row) for row in text)
 
 
 def quoted(text: str) -> str:
@@ -80,7 +80,7 @@ def _cut(match: re.Match[str]) -> str:
     if match[1] is None:
         return shortened(match[0])
     if match["open"] is not None:
-        return _LONG_WORD.sub(lambda it: shortened(it[0]), match[0])
+        return _LONG_WORD.sub(lambda entry: shortened(entry[0]), match[0])
     parts = match[1].split("/") if match[1].count("/") == 1 else [match[1]]
     return f'"{"/".join(map(_beginning, parts))}"'
 

@@ -26,7 +26,7 @@ def parts_of_tools(files: Sequence[Path]) -> Mapping[Path, tuple[str, str]]:
     Returns:
         What each is, and what to do with it.
     """
-    charts = {it.parent for it in files if it.stem == "Chart"}
+    charts = {file.parent for file in files if file.stem == "Chart"}
     found = {file: TEMPLATE for file in files if charts and _is_template(file, charts)}
     patches: set[str] = set()
     for file in files:
@@ -39,13 +39,13 @@ def parts_of_tools(files: Sequence[Path]) -> Mapping[Path, tuple[str, str]]:
 
 
 def _is_template(file: Path, charts: set[Path]) -> bool:
-    return any(it.name == "templates" and it.parent in charts for it in file.parents)
+    return any(parent.name == "templates" and parent.parent in charts for parent in file.parents)
 
 
 def _values(file: Path) -> list[JsonValue]:
     """The documents of a file; none if it cannot be read, which is reported elsewhere."""
     try:
-        return [it.value for it in documents(read_file(file), str(file))]
+        return [document.value for document in documents(read_file(file), str(file))]
     except (OSError, ManifestError):
         return []
 
@@ -53,7 +53,7 @@ def _values(file: Path) -> list[JsonValue]:
 def _patches(kustomization: JsonValue) -> Iterator[str]:
     """Yield the files that a kustomization names as patches."""
     for key in ("patches", "patchesJson6902"):
-        yield from filter(None, (text_at(it, "path") for it in list_at(kustomization, key)))
+        yield from filter(None, (text_at(value, "path") for value in list_at(kustomization, key)))
     # Each is the name of a file, or a patch itself.
     merged = list_at(kustomization, "patchesStrategicMerge")
-    yield from (it for it in merged if isinstance(it, str) and "\n" not in it)
+    yield from (value for value in merged if isinstance(value, str) and "\n" not in value)

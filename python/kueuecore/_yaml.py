@@ -341,7 +341,7 @@ def syntax_problem(error: yaml.YAMLError, text: str, first_line: int = 1) -> Pro
     lines = text.splitlines()
     found = lines[line - first_line].strip() if line - first_line < len(lines) else ""
     # Only these break YAML, and not always where they are.
-    placeholder = "{{" if "{{" in text else next((it for it in ("{%", "${") if it in found), "")
+    placeholder = "{{" if "{{" in text else next((name for name in ("{%", "${") if name in found), "")
     remedy = template_remedy(placeholder) or remedy
     found = "".join(character if character.isprintable() else "?" for character in found[:80])
     context = f", found: {found}" if found else ""

@@ -31,7 +31,7 @@ _WHOLE = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|
 _SIGN_AFTER_PREFIX = re.compile(r"0b([-+])([01]+)")  # an oddity of the library
 _REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _REAL_FROM_POINT = re.compile(r"\.[0-9]+(_[0-9]+)*([eE][-+]?[0-9]+(_[0-9]+)*)?")
-_MOST_DIGITS = 20  # of a decimal whole number below 2^64
+_MAX_DIGITS = 20  # of a decimal whole number below 2^64
 _BIG = 10**21  # from here on Go writes a whole float with an exponent, so that it is read as a float again
 _DATE = r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
 _CLOCK = r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.[0-9]+)?"
@@ -41,7 +41,7 @@ _TIME_IN_ZONE = re.compile(f"{_DATE}[Tt]{_CLOCK}(?:Z|[-+][0-9]{{2}}:[0-9]{{2}})"
 _TAG = "tag:yaml.org,2002:"
 _TYPES = {"bool": bool, "int": int, "float": float, "null": type(None), "timestamp": str}
 _UNSIGNED = 2**63  # from here on a whole number is of a type that can be no key and no !!float
-_MOST_FLOAT_DIGITS = 9  # enough for any float of 32 bits
+_MAX_FLOAT_DIGITS = 9  # enough for any float of 32 bits
 _PLAIN_EXPONENTS = range(-4, 6)  # of floats that are written without one
 
 
@@ -139,7 +139,7 @@ def _whole(text: str) -> int | None:
         digits, base = (hexadecimal, 16) if hexadecimal else (binary, 2) if binary else (octal, 8)
         return _in_range(sign, int(digits, base))
     # Python refuses to convert thousands of digits.
-    return _in_range(sign, int(decimal)) if len(decimal) <= _MOST_DIGITS else None
+    return _in_range(sign, int(decimal)) if len(decimal) <= _MAX_DIGITS else None
 
 
 def _in_range(sign: str, number: int) -> int | None:
@@ -183,8 +183,8 @@ def _float_text(number: float) -> str:
         number = math.copysign(math.inf, number)
     if not math.isfinite(number):
         return ".nan" if math.isnan(number) else ".inf" if number > 0 else "-.inf"
-    texts = (f"{number:.{n}e}" for n in range(_MOST_FLOAT_DIGITS))
-    mantissa, _, exponent = next(it for it in texts if _is_float(it, number)).partition("e")
+    texts = (f"{number:.{n}e}" for n in range(_MAX_FLOAT_DIGITS))
+    mantissa, _, exponent = next(text for text in texts if _is_float(text, number)).partition("e")
     n_decimals = len(mantissa.partition(".")[2]) - int(exponent)
     if int(exponent) not in _PLAIN_EXPONENTS:
         return f"{mantissa}e{exponent}"

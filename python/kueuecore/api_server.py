@@ -85,7 +85,7 @@ class RefusedError(KueuecoreError):
     @property
     def causes(self) -> tuple[JsonObject, ...]:
         """The causes in the Status, each with `reason`, `message` and `field`."""
-        return tuple(object_at(it) for it in list_at(self.details, "causes"))
+        return tuple(object_at(cause) for cause in list_at(self.details, "causes"))
 
     @property
     def status(self) -> JsonObject:
@@ -374,7 +374,7 @@ class ApiServer:
         """
         if since < self._compacted:
             raise RefusedError(410, f"too old resource version: {since} ({self._compacted})")
-        yield from (it for it in self.since(since) if text_at(it, "object", "kind") == kind)
+        yield from (object_ for object_ in self.since(since) if text_at(object_, "object", "kind") == kind)
 
     def since(self, version: int) -> Sequence[_Object]:
         """Return the events of all kinds after a version, in order, as far as they have not been dropped."""
@@ -418,7 +418,7 @@ class ApiServer:
         """Return the object as the webhooks changed it."""
         if self.webhooks is None:
             return new
-        around = (it for objects in self._objects.values() for it in objects.values())
+        around = (object_ for objects in self._objects.values() for object_ in objects.values())
         return self.webhooks(new, old=old, around=around).object
 
     def _store(self, key: _Key, happened: str, manifest: _Object) -> _Object:

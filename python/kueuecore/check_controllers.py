@@ -32,7 +32,7 @@ class CheckControllers:
                 raise TypeError(f"checks must hold check controllers, not {type(controller).__name__}")
             found.append(controller)
         self.controllers = tuple(found)
-        names = [it.controller_name for it in self.controllers]
+        names = [controller.controller_name for controller in self.controllers]
         if len(set(names)) < len(names):
             raise ValueError(f"checks has two controllers of the same name: {', '.join(names)}")
         self._by_name = dict(zip(names, self.controllers, strict=True))
@@ -119,8 +119,8 @@ def with_activity(check: JsonObject, activity: Activity, *, now: str) -> JsonObj
         now: The time in RFC 3339.
     """
     wanted = "True" if activity.is_active else "False"
-    conditions = [it for it in list_at(check, "status", "conditions") if isinstance(it, dict)]
-    old = next((it for it in conditions if text_at(it, "type") == "Active"), {})
+    conditions = [condition for condition in list_at(check, "status", "conditions") if isinstance(condition, dict)]
+    old = next((condition for condition in conditions if text_at(condition, "type") == "Active"), {})
     said = {"status": wanted, "reason": activity.reason, "message": activity.message}
     if all(old.get(name) == value for name, value in said.items()):
         return None
@@ -128,5 +128,5 @@ def with_activity(check: JsonObject, activity: Activity, *, now: str) -> JsonObj
     new: JsonObject = {"type": "Active", **said, "lastTransitionTime": since}
     if (generation := object_at(check, "metadata").get("generation")) is not None:
         new["observedGeneration"] = generation
-    rest: list[JsonValue] = [it for it in conditions if it is not old]
+    rest: list[JsonValue] = [condition for condition in conditions if condition is not old]
     return {**check, "status": {**object_at(check, "status"), "conditions": [*rest, new]}}

@@ -55,7 +55,7 @@ class CheckAnswer:
             text_at(entry, "name"),
             CheckState(text_at(entry, "state") or CheckState.PENDING),
             text_at(entry, "message"),
-            tuple(it for it in list_at(entry, "podSetUpdates") if isinstance(it, dict)),
+            tuple(update for update in list_at(entry, "podSetUpdates") if isinstance(update, dict)),
             seconds if isinstance(seconds, int) else None,
         )
 

@@ -81,7 +81,7 @@ def configuration_for(configuration: Configuration | None, release: str | Releas
 
 def _gates(feature_gates: Mapping[str, bool] | None) -> dict[str, bool]:
     given = {} if feature_gates is None else dict(arguments.mapping("feature_gates", feature_gates))
-    return {arguments.text("a key of feature_gates", it): _gate(it, is_on) for it, is_on in given.items()}
+    return {arguments.text("a key of feature_gates", key): _gate(key, is_on) for key, is_on in given.items()}
 
 
 def _gate(name: str, is_on: bool) -> bool:
@@ -100,14 +100,14 @@ def _document(manifests: Sequence[Manifest]) -> Manifest:
         if len(manifests) == 1 and text_at(manifests[0].object, "apiVersion").startswith("config.kueue.x-k8s.io/"):
             # The engine knows what is wrong with it.
             return manifests[0]
-        kinds = [*dict.fromkeys(shortened(text_at(it.object, "kind")) for it in manifests)]
+        kinds = [*dict.fromkeys(shortened(text_at(manifest.object, "kind")) for manifest in manifests)]
         message = f"it holds no Configuration, but {', '.join(kinds) or 'nothing'}"
         if len(kinds) == 1 and kinds != ["ConfigMap"]:
             message = f"its kind is {kinds[0]}, not Configuration"
         remedy = "give one document of kind Configuration, or a ConfigMap or Helm values that hold one"
-        use = use_of(it.object for it in manifests)
+        use = use_of(manifest.object for manifest in manifests)
         raise ManifestError.of(message, remedy="; ".join(filter(None, (remedy, use))), file=file)
-    if len({it.content for it in sources}) > 1:
+    if len({source.content for source in sources}) > 1:
         message = f"it holds {len(sources)} Configurations"
         raise ManifestError.of(message, remedy="give one of them in a file of its own", file=file)
     documents = sources[0].documents()
@@ -116,7 +116,7 @@ def _document(manifests: Sequence[Manifest]) -> Manifest:
         raise ManifestError.of(message, remedy="give one document of kind Configuration", file=sources[0].place)
     if documents[0].warnings:
         # Kueue reads it strictly.
-        raise ManifestError([replace(it, message="duplicate key") for it in documents[0].warnings])
+        raise ManifestError([replace(warning, message="duplicate key") for warning in documents[0].warnings])
     return documents[0]
 
 
@@ -138,7 +138,9 @@ def known_gate_remedy(name: str, release: Release) -> str:
     gone = gone_gate_remedy(name, release)
     if gone:
         return gone
-    first = next((it for it in releases() if it > release and name in {g.name for g in it.feature_gates()}), None)
+    first = next(
+        (other for other in releases() if other > release and name in {g.name for g in other.feature_gates()}), None
+    )
     return f"{first.title} has it, {release.title} does not: leave it out" if first else ""
 
 
@@ -229,11 +231,14 @@ class Configuration:
             ... ]
             True
         """
-        given = [as_manifest(it, f"manifests[{i}]") for i, it in enumerate(arguments.each("manifests", manifests))]
+        given = [
+            as_manifest(manifest, f"manifests[{i}]")
+            for i, manifest in enumerate(arguments.each("manifests", manifests))
+        ]
         gates, of_release = _gates(feature_gates), release_of(release)
         try:
             document = _document(given)
-            of_deployments = {name: is_on for it in gates_in(given) for name, is_on in it.gates.items()}
+            of_deployments = {name: is_on for gate in gates_in(given) for name, is_on in gate.gates.items()}
         except ManifestError as error:
             raise ConfigurationError(error.problems) from None
         try:
@@ -314,8 +319,8 @@ class Configuration:
             False
         """
         given = {
-            arguments.text("a key of switches", it): arguments.flag(f"switches[{arguments.shown(it)}]", on)
-            for it, on in arguments.mapping("switches", switches).items()
+            arguments.text("a key of switches", key): arguments.flag(f"switches[{arguments.shown(key)}]", on)
+            for key, on in arguments.mapping("switches", switches).items()
         }
         configuration = Configuration.__new__(Configuration)
         configuration._core = self._core.switched(given)

@@ -10,7 +10,7 @@ from kueuecore.engine import Engine
 
 __all__ = ["coverage_hint", "covered_resources", "meant_resource"]
 
-_MOST_NAMES = 3
+_MAX_NAMES = 3
 # Of shorter names, one letter makes another resource, as gpu and cpu.
 _SHORTEST_WITH_A_TYPO = 4
 
@@ -26,10 +26,12 @@ def meant_resource(resource: str, covered: Iterable[str]) -> str:
         ''
     """
     known = sorted(covered)
-    for it in known:
-        if it.endswith(f"/{resource}") or resource.endswith(f"/{it}"):
-            return it
-    alike = (it for it in known if _digits(it) == _digits(resource) and not _is_another_short_name(it, resource))
+    for name in known:
+        if name.endswith(f"/{resource}") or resource.endswith(f"/{name}"):
+            return name
+    alike = (
+        name for name in known if _digits(name) == _digits(resource) and not _is_another_short_name(name, resource)
+    )
     return next(iter(near_names(resource, alike)), "")
 
 
@@ -39,7 +41,7 @@ def covered_resources(engine: Engine) -> Mapping[str, frozenset[str]]:
     for row in engine.quota():
         if row.kind == "ClusterQueue":
             found[row.name].add(row.resource)
-    return {name: frozenset(it) for name, it in found.items()}
+    return {name: frozenset(row) for name, row in found.items()}
 
 
 def coverage_hint(resource: str, cluster_queue: str, covered: Mapping[str, Collection[str]]) -> str:
@@ -72,11 +74,11 @@ def coverage_hint(resource: str, cluster_queue: str, covered: Mapping[str, Colle
 
 def _covering(resource: str, covered: Mapping[str, Collection[str]]) -> str:
     """The ClusterQueues that cover a resource, in words; empty if there is none."""
-    names = [name for name, it in sorted(covered.items()) if resource in it]
+    names = [name for name, item in sorted(covered.items()) if resource in item]
     if len(names) <= 1:
         return "".join(f"ClusterQueue {name}" for name in names)
-    rest = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"ClusterQueues {', '.join(names[:_MOST_NAMES])}{rest}"
+    rest = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"ClusterQueues {', '.join(names[:_MAX_NAMES])}{rest}"
 
 
 def _digits(name: str) -> list[str]:

@@ -124,7 +124,7 @@ def is_journal(saved: object) -> bool:
 
 def is_release(name: object) -> TypeGuard[str]:
     """Return whether it is the whole name of a release of Kueue."""
-    return isinstance(name, str) and any(name == it.name for it in releases())
+    return isinstance(name, str) and any(name == release.name for release in releases())
 
 
 def holds_journal(data: str | bytes) -> bool:
@@ -179,7 +179,7 @@ def _to_json(value: object) -> JsonValue:
         except UnicodeDecodeError:
             return {"bytes": base64.b64encode(value).decode()}
     if isinstance(value, tuple | list):
-        return [_to_json(it) for it in value]
+        return [_to_json(row) for row in value]
     assert isinstance(value, bool | int | str), "what the extension takes"
     return value
 
@@ -193,7 +193,9 @@ def _call(call: JsonValue, where: str) -> CallRow:
         raise ValueError(f"{where}: there is no call {shown(name)}")
     if len(arguments) != len(readers):
         raise ValueError(f"{where}: {name} has {len(readers)} arguments, not {len(arguments)}")
-    read = tuple(reader(it, f"{where}[{i}]") for i, (reader, it) in enumerate(zip(readers, arguments, strict=True), 2))
+    read = tuple(
+        reader(entry, f"{where}[{i}]") for i, (reader, entry) in enumerate(zip(readers, arguments, strict=True), 2)
+    )
     return str(name), read, _whole(now, f"{where}[1]", first=1 - 2**63)
 
 
@@ -244,14 +246,14 @@ def _column(size: int) -> Callable[[JsonValue, str], bytes]:
 def _texts(value: JsonValue, where: str) -> list[str]:
     if not isinstance(value, list):
         raise ValueError(f"{where} must be a list of strings")
-    return [_text(it, f"{where}[{index}]") for index, it in enumerate(value)]
+    return [_text(row, f"{where}[{index}]") for index, row in enumerate(value)]
 
 
 def _columns(value: JsonValue, where: str) -> tuple[object, ...]:
     columns = value if isinstance(value, list) else []
     if len(columns) != len(_COLUMNS):
         raise ValueError(f"{where} must have the {len(_COLUMNS)} columns of workloads")
-    return tuple(read(it, f"{where}[{i}]") for i, (read, it) in enumerate(zip(_COLUMNS, columns, strict=True)))
+    return tuple(read(entry, f"{where}[{i}]") for i, (read, entry) in enumerate(zip(_COLUMNS, columns, strict=True)))
 
 
 _Reader: TypeAlias = Callable[[JsonValue, str], object]

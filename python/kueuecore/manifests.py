@@ -401,19 +401,21 @@ def _taken(
     """Return the objects in documents; raise everything that is wrong with them."""
     manifests: list[Manifest] = []
     problems: list[Problem] = []
-    for it in given:
-        source = Source(file, it.number, it.line, it.text)
-        is_whole = it.value is not None and not it.is_cut_off
-        if take is _flatten and is_whole and (other := _other(it.value, source)):
+    for document in given:
+        source = Source(file, document.number, document.line, document.text)
+        is_whole = document.value is not None and not document.is_cut_off
+        if take is _flatten and is_whole and (other := _other(document.value, source)):
             (problems if others is None else others).append(other)
             continue
-        about = object_ref(it.value) if isinstance(it.value, dict) and text_at(it.value, "kind") else None
-        wrong = (*it.problems, *it.duplicates) if strict else it.problems
-        problems += (replace(problem, file=file, document=it.number, object=about) for problem in wrong)
+        about = (
+            object_ref(document.value) if isinstance(document.value, dict) and text_at(document.value, "kind") else None
+        )
+        wrong = (*document.problems, *document.duplicates) if strict else document.problems
+        problems += (replace(problem, file=file, document=document.number, object=about) for problem in wrong)
         if is_whole:
             found: list[Manifest] = []
-            take(it.value, source, found, problems)
-            manifests += _warned(found, it.duplicates) if it.duplicates else found
+            take(document.value, source, found, problems)
+            manifests += _warned(found, document.duplicates) if document.duplicates else found
     if problems:
         raise ManifestError(problems)
     return tuple(manifests)
@@ -421,24 +423,24 @@ def _taken(
 
 def _warned(manifests: Sequence[Manifest], duplicates: Sequence[Problem]) -> Iterator[Manifest]:
     """Yield the objects of a document, each with the duplicate keys in it, the first one with those outside of all."""
-    found: dict[str, list[Problem]] = {it.source._path: [] for it in manifests}
+    found: dict[str, list[Problem]] = {manifest.source._path: [] for manifest in manifests}
     for duplicate in duplicates:
         steps = duplicate.field.split(".")
         paths = (".".join(steps[:n]) for n in range(len(steps) - 1, -1, -1))
-        path = next((it for it in paths if it in found), next(iter(found), ""))
+        path = next((path for path in paths if path in found), next(iter(found), ""))
         found.setdefault(path, []).append(duplicate)
     for manifest in manifests:
         source, about = manifest.source, object_ref(manifest.object)
         warnings = tuple(
             replace(
-                it,
-                message=f"{it.message}: the last one counts",
-                field=it.field.removeprefix(f"{source._path}."),
+                row,
+                message=f"{row.message}: the last one counts",
+                field=row.field.removeprefix(f"{source._path}."),
                 object=about,
                 file=source.file,
                 document=source.document,
             )
-            for it in found[source._path]
+            for row in found[source._path]
         )
         yield replace(manifest, warnings=warnings)
 

@@ -84,8 +84,8 @@ class Batch:
         """Say where an object is given before, if this one changes a field of it that may not change."""
         if not problem.message.endswith(_IMMUTABLE) or not problem.index or problem.index >= len(self.manifests):
             return problem
-        given = [plain_object(it) for it in self.manifests[: problem.index + 1]]
-        same = [index for index, it in enumerate(given) if identity(it) == identity(given[-1])]
+        given = [plain_object(manifest) for manifest in self.manifests[: problem.index + 1]]
+        same = [index for index, manifest in enumerate(given) if identity(manifest) == identity(given[-1])]
         before = self.manifests[same[0]]
         if len(same) == 1 or not isinstance(before, Manifest) or not before.source.file:
             return problem
@@ -103,7 +103,9 @@ class Batch:
             warnings: Index, kind, namespace, name, field and message of each.
             foreign: Index, apiVersion, kind, namespace and name of each.
         """
-        duplicates = [warning for it in self.manifests if isinstance(it, Manifest) for warning in it.warnings]
+        duplicates = [
+            warning for manifest in self.manifests if isinstance(manifest, Manifest) for warning in manifest.warnings
+        ]
         if not warnings and not foreign and not duplicates:
             return _NOTHING_TO_SAY
         problems = [
@@ -133,7 +135,7 @@ def each_manifest(
         each = iter(objects)
     except TypeError:  # such as an array without a dimension
         return (manifest_like(objects, name),)
-    return tuple(manifest_like(it, f"{name}[{index}]") for index, it in enumerate(each))
+    return tuple(manifest_like(object_, f"{name}[{index}]") for index, object_ in enumerate(each))
 
 
 def identity(plain: JsonObject) -> tuple[str, ObjectRef]:

@@ -38,14 +38,20 @@ class RequestOrigins:
         """
         containers = list(_containers(workload))
         job = self._world.jobs.get(key_of(workload))
-        asking = [it for it in containers if resource in _resources(it)]
+        asking = [container for container in containers if resource in _resources(container)]
         if asking:
             own = None if job is None else set(_names_in(job.object))
-            added = [text_at(it, "name") for it in asking if own is not None and text_at(it, "name") not in own]
+            added = [
+                text_at(container, "name")
+                for container in asking
+                if own is not None and text_at(container, "name") not in own
+            ]
             return f"container {added[0]}, which is added to the job" if len(added) == len(asking) else ""
         for transformation in self._transformations:
             name = text_at(transformation, "input")
-            if resource in object_at(transformation, "outputs") and any(name in _resources(it) for it in containers):
+            if resource in object_at(transformation, "outputs") and any(
+                name in _resources(container) for container in containers
+            ):
                 return f"the transformation of {name}"
         return self._of_namespace(resource, key_of(workload)[0]) or self._of_runtime(resource, workload)
 
@@ -60,7 +66,7 @@ class RequestOrigins:
             Text such as `ephemeral-storage is from LimitRange lab/d`; empty if the job asks for all of it.
         """
         resources = dict.fromkeys((*uncovered_in(message), *_SHORT.findall(message)))
-        found = ((it, self.of(it, workload)) for it in resources)
+        found = ((resource, self.of(resource, workload)) for resource in resources)
         return "; ".join(f"{resource} is from {origin}" for resource, origin in found if origin)
 
     def notes(self, message: str, workload: JsonObject, cluster_queue: str) -> str:
@@ -74,7 +80,7 @@ class RequestOrigins:
         uncovered = uncovered_in(message)
         if not uncovered:
             return ""
-        hints = (coverage_hint(it, cluster_queue, self._covered) for it in uncovered)
+        hints = (coverage_hint(name, cluster_queue, self._covered) for name in uncovered)
         return "; ".join(filter(None, [self.in_message(message, workload), *hints]))
 
     @cached_property
@@ -88,21 +94,23 @@ class RequestOrigins:
     @cached_property
     def _limit_ranges(self) -> Mapping[str, list[JsonObject]]:
         found: dict[str, list[JsonObject]] = {}
-        for it in self._world.manifests:
-            if text_at(it.object, "kind") == "LimitRange":
-                found.setdefault(key_of(it.object)[0], []).append(it.object)
+        for manifest in self._world.manifests:
+            if text_at(manifest.object, "kind") == "LimitRange":
+                found.setdefault(key_of(manifest.object)[0], []).append(manifest.object)
         return found
 
     @cached_property
     def _runtime_classes(self) -> Mapping[str, JsonObject]:
-        named = [it.object for it in self._world.manifests if text_at(it.object, "kind") == "RuntimeClass"]
-        return {text_at(it, "metadata", "name"): it for it in named}
+        named = [
+            manifest.object for manifest in self._world.manifests if text_at(manifest.object, "kind") == "RuntimeClass"
+        ]
+        return {text_at(other, "metadata", "name"): other for other in named}
 
     def _of_namespace(self, resource: str, namespace: str) -> str:
-        for it in self._limit_ranges.get(namespace, ()):
-            items = (item for item in list_at(it, "spec", "limits") if text_at(item, "type") == "Container")
+        for range_ in self._limit_ranges.get(namespace, ()):
+            items = (item for item in list_at(range_, "spec", "limits") if text_at(item, "type") == "Container")
             if any(resource in (*object_at(item, "default"), *object_at(item, "defaultRequest")) for item in items):
-                return f"LimitRange {namespace}/{text_at(it, 'metadata', 'name')}"
+                return f"LimitRange {namespace}/{text_at(range_, 'metadata', 'name')}"
         return ""
 
     def _of_runtime(self, resource: str, workload: JsonObject) -> str:

@@ -42,10 +42,12 @@ class PreemptionLoop:
     @property
     def keys(self) -> tuple[str, ...]:
         """The keys of the workloads in the loop, sorted."""
-        return tuple(sorted({key for it in self.preemptions for key in (it.key, it.preemptor)}))
+        return tuple(sorted({key for preemption in self.preemptions for key in (preemption.key, preemption.preemptor)}))
 
     def __str__(self) -> str:
-        steps = (f"{it.preemptor} preempts {it.key} ({it.reason})" for it in self.preemptions)
+        steps = (
+            f"{preemption.preemptor} preempts {preemption.key} ({preemption.reason})" for preemption in self.preemptions
+        )
         return f"every {self.n_cycles} cycles: {', '.join(steps)}"
 
 
@@ -128,7 +130,7 @@ def settle(
 
 def _after(first: Settled, second: Settled) -> Settled:
     """Join what happened at one time and at a later one."""
-    undecided = {it.key: it for it in (*first.undecided, *second.undecided)}
+    undecided = {undecided.key: undecided for undecided in (*first.undecided, *second.undecided)}
     decisions, log = (*first.decisions, *second.decisions), (*first._log, *second._log)
     return Settled(second.ending, decisions, tuple(undecided.values()), log, second.loop)
 
@@ -143,7 +145,11 @@ def _settle_at(
     seen: dict[int, int] = {}
     loop: PreemptionLoop | None = None
     _reconcile(engine, log, at)
-    evicted = () if was_at_rest else [(it.namespace, it.name) for it in engine.workloads() if _is_evicted(it)]
+    evicted = (
+        ()
+        if was_at_rest
+        else [(workload.namespace, workload.name) for workload in engine.workloads() if _is_evicted(workload)]
+    )
     if _release(engine, evicted, at):
         _reconcile(engine, log, at)
     idle = 0
@@ -161,7 +167,9 @@ def _settle_at(
         log.append(decision)
         for workload in decision.undecided:
             undecided.setdefault(workload.key, workload)
-        evicted = [(it.namespace, it.name) for it in (*decision.preemptions, *decision.evictions)]
+        evicted = [
+            (preemption.namespace, preemption.name) for preemption in (*decision.preemptions, *decision.evictions)
+        ]
         n_released = _release(engine, evicted, at)
         n_reconciled, n_evicted = _reconcile(engine, log, at)
         idle = 0 if decision.has_changed_something or n_released or n_reconciled else idle + 1
@@ -170,7 +178,9 @@ def _settle_at(
             if state in seen:
                 ending = Ending.REPEATING
                 turn = decisions[seen[state] :]
-                loop = PreemptionLoop(len(turn), tuple(it for decision in turn for it in decision.preemptions))
+                loop = PreemptionLoop(
+                    len(turn), tuple(preemption for decision in turn for preemption in decision.preemptions)
+                )
                 break
             seen[state] = len(decisions)
     return Settled(ending, tuple(decisions), tuple(undecided.values()), tuple(log), loop)

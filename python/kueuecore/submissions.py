@@ -22,7 +22,7 @@ __all__ = ["Submissions"]
 _Number = TypeVar("_Number", bound=np.generic)
 
 _FOR_EVER = -1
-_MOST_ROWS = 10_000_000
+_MAX_ROWS = 10_000_000
 
 ColumnBytes: TypeAlias = tuple[list[str], bytes, bytes, bytes, bytes, list[str], bytes]
 """LocalQueues, queue, priority, created, count, resources, requests, as the extension takes them."""
@@ -185,7 +185,7 @@ def check_names(batches: Iterable[TimedBatch], existing: Iterable[str | None]) -
     for name in filter(None, existing):
         root, digits = _root_and_digits(name)
         if found := ranges.get((root, len(digits)), []):
-            place = bisect_right(found, int(digits), key=lambda it: it[0]) - 1
+            place = bisect_right(found, int(digits), key=lambda error: error[0]) - 1
             if place >= 0 and int(digits) < found[place][1]:
                 raise ValueError(f"prefix: Workload {name} already exists; change prefix or first")
 
@@ -212,8 +212,8 @@ def _check_end(name: str, start: int, spans: npt.NDArray[np.int64]) -> None:
 
 
 def _array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.generic]:
-    if isinstance(values, Sized) and not isinstance(values, np.ndarray) and len(values) > _MOST_ROWS:
-        raise ValueError(f"{name}: has more than {_MOST_ROWS} values; submit fewer workloads at a time")
+    if isinstance(values, Sized) and not isinstance(values, np.ndarray) and len(values) > _MAX_ROWS:
+        raise ValueError(f"{name}: has more than {_MAX_ROWS} values; submit fewer workloads at a time")
     for part in values if isinstance(values, list | tuple) else (values,):
         if isinstance(part, int | float | str | np.generic):
             continue
@@ -232,8 +232,8 @@ def _length(queue: npt.ArrayLike) -> int:
     array = np.atleast_1d(_array("queue", queue))
     if array.ndim != 1:
         raise ValueError(f"queue: must be a one-dimensional array, not one of shape {array.shape}")
-    if len(array) > _MOST_ROWS:
-        raise ValueError(f"queue: has {len(array)} values; submit at most {_MOST_ROWS} workloads at a time")
+    if len(array) > _MAX_ROWS:
+        raise ValueError(f"queue: has {len(array)} values; submit at most {_MAX_ROWS} workloads at a time")
     return len(array)
 
 

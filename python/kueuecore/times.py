@@ -47,7 +47,7 @@ _UNITS_NS = {
 }
 _NUMBER_AND_UNIT = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)")
 # A whole number of at least this is beyond the limit in any unit.
-_MOST_DIGITS = 19
+_MAX_DIGITS = 19
 
 
 def nanoseconds(time: TimeLike) -> int:
@@ -246,7 +246,7 @@ def duration_ns(text: str) -> int:
         if unit not in _UNITS_NS:
             raise ValueError(f'time: unknown unit "{unit}" in duration "{text}"')
         digits = whole.lstrip("0")
-        if len(digits) > _MOST_DIGITS:
+        if len(digits) > _MAX_DIGITS:
             raise invalid
         total += int(digits or "0") * _UNITS_NS[unit] + _fraction_ns(fraction, _UNITS_NS[unit])
     # The smallest 64-bit number has no positive counterpart.

@@ -69,4 +69,4 @@ def _hints(engine: Engine, cause: str, cluster_queue: str) -> Iterator[str]:
     from kueuecore.coverage import coverage_hint, covered_resources
 
     covered = covered_resources(engine)
-    yield from filter(None, (coverage_hint(it, cluster_queue, covered) for it in uncovered))
+    yield from filter(None, (coverage_hint(name, cluster_queue, covered) for name in uncovered))

@@ -121,7 +121,7 @@ def admit(
         case None:
             return Stored(verdict.job, verdict.warnings)
         case Refuser.SCHEMA:
-            causes = [(_reason(it), it) for it in verdict.problems]
+            causes = [(_reason(problem), problem) for problem in verdict.problems]
             raise _invalid(manifest, causes)
         case Refuser.MUTATING_WEBHOOK:
             raise _denied(f"m{kind.lower()}.kb.io", manifest, verdict.problems)
@@ -130,8 +130,8 @@ def admit(
 
 
 def _require_one_object(old: JsonObject, new: JsonObject) -> None:
-    refs = [replace(it, namespace=it.namespace or "default") for it in map(object_ref, (old, new))]
-    uids = {uid for it in (old, new) if (uid := text_at(it, "metadata", "uid"))}
+    refs = [replace(entry, namespace=entry.namespace or "default") for entry in map(object_ref, (old, new))]
+    uids = {uid for entry in (old, new) if (uid := text_at(entry, "metadata", "uid"))}
     if refs[0] != refs[1] or len(uids) > 1:
         raise ValueError(f"old and new must be the same object, not {refs[0]} and {refs[1]}")
 
@@ -178,12 +178,16 @@ def _denied(webhook: str, manifest: Manifest, problems: Sequence[Problem]) -> Re
 
 def _joined(problems: Sequence[Problem]) -> str:
     """Join errors as Go's aggregates do, each once."""
-    texts = list(dict.fromkeys(": ".join(filter(None, (shortened(it.field), shown(it.message)))) for it in problems))
+    texts = list(
+        dict.fromkeys(
+            ": ".join(filter(None, (shortened(problem.field), shown(problem.message)))) for problem in problems
+        )
+    )
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def _placed(manifest: Manifest, problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    return tuple(manifest.locate(replace(it, object=object_ref(manifest.object))) for it in problems)
+    return tuple(manifest.locate(replace(problem, object=object_ref(manifest.object))) for problem in problems)
 
 
 def _reason(problem: Problem) -> str:

@@ -123,29 +123,35 @@ class World:
             managed = replace(managed, frameworks=installed_frameworks(settings.release))
         mapping("integrations", integrations)
         trusted = flag("trusted", trusted)
-        given = [as_manifest(it, f"manifests[{i}]") for i, it in enumerate(each("manifests", manifests))]
+        given = [as_manifest(manifest, f"manifests[{i}]") for i, manifest in enumerate(each("manifests", manifests))]
         if not trusted:
-            given = [_labelled(it) for it in _named(given)]
+            given = [_labelled(manifest) for manifest in _named(given)]
         added = () if trusted else missing_namespaces(given, integrations=integrations)
         everything = (*map(_namespace, added), *given)
         jobs = workloads_for(everything, configuration=managed, integrations=integrations)
         jobs.raise_for_problems()
         # A job that comes with its Workload needs no mention.
-        ignored = tuple(it for it in jobs.ignored if not it.reason.startswith("its Workload "))
+        ignored = tuple(ignored for ignored in jobs.ignored if not ignored.reason.startswith("its Workload "))
         named = tuple(name for name in added if name != DEFAULT_NAMESPACE)
         merged = _merged(everything, jobs.workloads, jobs.positions)
         if not trusted:
             merged = _numbered(merged)
         pairs = zip(jobs.workloads, jobs.positions, strict=True)
-        made_of = {key_of(it.object): everything[position] for it, position in pairs}
-        made = tuple(it for it in merged if is_workload(it.object) and key_of(it.object) in made_of)
+        made_of = {key_of(pair.object): everything[position] for pair, position in pairs}
+        made = tuple(
+            manifest for manifest in merged if is_workload(manifest.object) and key_of(manifest.object) in made_of
+        )
         found = (jobs.warnings, jobs.waiting, jobs.assumed)
         return cls(merged, made, made_of, named, ignored, integrations, trusted, *found, added)
 
     def workload(self, name: str, *, namespace: str) -> JsonObject:
         """Return a Workload as it was given or made; an empty object if there is none."""
         key = namespace or DEFAULT_NAMESPACE, name
-        found = (it.object for it in self.manifests if is_workload(it.object) and key_of(it.object) == key)
+        found = (
+            manifest.object
+            for manifest in self.manifests
+            if is_workload(manifest.object) and key_of(manifest.object) == key
+        )
         return next(found, {})
 
     def newest_time(self) -> int | None:
@@ -165,27 +171,31 @@ class World:
         apply = engine._check if dry_run else engine.apply
         if self.trusted:
             made = set(map(id, self.made))
-            applied = apply([it for it in self.manifests if id(it) not in made], now=now, trusted=True)
+            applied = apply(
+                [manifest for manifest in self.manifests if id(manifest) not in made], now=now, trusted=True
+            )
             warnings = (*applied.warnings, *apply(self.made, now=now).warnings)
         else:
             applied = apply(self.manifests, now=now)
             warnings = applied.warnings
         # Count rather than look up: a job may leave its name and namespace to the API server.
         unread = Counter(ref.kind for ref in applied.foreign)
-        unread -= Counter(text_at(it.object, "kind") for it in self.manifests if self._is_read(it.object))
-        unread -= Counter(text_at(it.object, "kind") for it in self._other_owners())
+        unread -= Counter(
+            text_at(manifest.object, "kind") for manifest in self.manifests if self._is_read(manifest.object)
+        )
+        unread -= Counter(text_at(owner.object, "kind") for owner in self._other_owners())
         # A note lists kinds that are not jobs themselves, such as CronJobs.
-        unread -= Counter(it.job.kind for it in self.ignored if not self._is_read(it.manifest.object))
+        unread -= Counter(ignored.job.kind for ignored in self.ignored if not self._is_read(ignored.manifest.object))
         return AppliedWorld((*self.warnings, *warnings), dict(sorted(unread.items())))
 
     def _other_owners(self) -> Iterator[Manifest]:
         """Yield owners of Workloads that are no jobs of Kueue's: others make their Workloads."""
-        workloads = [it.object for it in self.manifests if is_workload(it.object)]
+        workloads = [manifest.object for manifest in self.manifests if is_workload(manifest.object)]
         owners = owner_keys(workloads, DEFAULT_NAMESPACE)
-        for it in self.manifests:
-            group, kind = group_of(text_at(it.object, "apiVersion")), text_at(it.object, "kind")
-            if (group, kind, *key_of(it.object)) in owners and not self._is_read(it.object):
-                yield it
+        for manifest in self.manifests:
+            group, kind = group_of(text_at(manifest.object, "apiVersion")), text_at(manifest.object, "kind")
+            if (group, kind, *key_of(manifest.object)) in owners and not self._is_read(manifest.object):
+                yield manifest
 
     def _is_read(self, plain: JsonObject) -> bool:
         """Return whether an object that the engine does not know is a job, or part of one."""
@@ -208,7 +218,7 @@ def _merged(manifests: Sequence[Manifest], made: Sequence[Manifest], positions: 
     after: dict[int, list[Manifest]] = {}
     for position, workload in zip(positions, made, strict=True):
         after.setdefault(position, []).append(workload)
-    return tuple(it for index, manifest in enumerate(manifests) for it in (manifest, *after.get(index, ())))
+    return tuple(row for index, manifest in enumerate(manifests) for row in (manifest, *after.get(index, ())))
 
 
 def _numbered(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:

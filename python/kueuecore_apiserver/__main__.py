@@ -81,7 +81,11 @@ def _objects(options: argparse.Namespace) -> list[Object]:
     namespaces: list[Object] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in _NAMESPACES
     ]
-    return [*crds, *namespaces, *in_order([it.object for it in read_manifests(*options.load, recursive=True)])]
+    return [
+        *crds,
+        *namespaces,
+        *in_order([manifest.object for manifest in read_manifests(*options.load, recursive=True)]),
+    ]
 
 
 if __name__ == "__main__":

@@ -55,17 +55,17 @@ class AccessRules:
         self._users, self._admins = dict(users), frozenset(admins)
         listed = list(manifests)
         roles = {}
-        for it in listed:
-            kind, metadata = text_at(it, "kind"), object_at(it, "metadata")
+        for manifest in listed:
+            kind, metadata = text_at(manifest, "kind"), object_at(manifest, "metadata")
             if kind not in _MANIFESTS:
                 raise ValueError(f"manifests must be {', '.join(_MANIFESTS)}, not {kind or 'without a kind'}")
             if kind in ("ClusterRole", "Role"):
-                rules = tuple(object_at(rule) for rule in list_at(it, "rules"))
+                rules = tuple(object_at(rule) for rule in list_at(manifest, "rules"))
                 roles[kind, text_at(metadata, "namespace"), text_at(metadata, "name")] = rules
         self._grants: dict[str, list[_Grant]] = {}
-        for it in listed:
-            if text_at(it, "kind").endswith("Binding"):
-                self._bind(it, roles)
+        for manifest in listed:
+            if text_at(manifest, "kind").endswith("Binding"):
+                self._bind(manifest, roles)
 
     def _bind(self, binding: Object, roles: Mapping[tuple[str, str, str], tuple[Object, ...]]) -> None:
         namespace = text_at(binding, "metadata", "namespace") if binding["kind"] == "RoleBinding" else ""
@@ -100,9 +100,9 @@ class AccessRules:
     def _allows(self, request: Request) -> bool:
         if not request.resource and request.method in ("GET", "HEAD") and request.path.startswith(_OPEN_PATHS):
             return True
-        for who in (request.user, *(f"group {it}" for it in _groups(request.user))):
+        for who in (request.user, *(f"group {group}" for group in _groups(request.user))):
             for grant in self._grants.get(who, ()):
-                if grant.namespace in ("", request.namespace) and any(_covers(it, request) for it in grant.rules):
+                if grant.namespace in ("", request.namespace) and any(_covers(rule, request) for rule in grant.rules):
                     return True
         return False
 
@@ -123,7 +123,9 @@ def _covers(rule: Object, request: Request) -> bool:
         return False
     if not request.resource:
         paths = map(str, list_at(rule, "nonResourceURLs"))
-        return any(it == request.path or (it.endswith("*") and request.path.startswith(it[:-1])) for it in paths)
+        return any(
+            path == request.path or (path.endswith("*") and request.path.startswith(path[:-1])) for path in paths
+        )
     groups, names = list_at(rule, "apiGroups"), list_at(rule, "resourceNames")
     if request.group not in groups and "*" not in groups:
         return False

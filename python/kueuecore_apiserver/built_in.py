@@ -126,8 +126,8 @@ def _crd_causes(new: Object) -> Iterable[Cause]:
         shown = text_at(spec, "scope")
         yield Cause("spec.scope", f'Unsupported value: "{shown}": supported values: "Cluster", "Namespaced"')
     versions = spec.get("versions")
-    listed = [object_at(it) for it in versions] if isinstance(versions, list) else []
-    if sum(it.get("storage") is True for it in listed) != 1:
+    listed = [object_at(version) for version in versions] if isinstance(versions, list) else []
+    if sum(version.get("storage") is True for version in listed) != 1:
         yield Cause("spec.versions", "Invalid value: must have exactly one version marked as storage version")
 
 

@@ -79,7 +79,7 @@ class CrdSchema:
 
     def __init__(self, crd: JsonObject, version: str) -> None:
         spec = object_at(crd, "spec")
-        served = {text_at(it, "name"): object_at(it) for it in list_at(spec, "versions")}
+        served = {text_at(version, "name"): object_at(version) for version in list_at(spec, "versions")}
         if version not in served:
             raise ManifestError.of(
                 f"no version {version!r}", field="spec.versions", remedy=f"one of {', '.join(served)}"
@@ -151,7 +151,7 @@ class CrdSchema:
             return []
         errors = self._shape_errors(self._status, new["status"], old.get("status", ABSENT))
         # An error without a path is about the whole status; the others get the prefix.
-        return [replace(it, field="status" if it.field == WHOLE else f"status.{it.field}") for it in errors]
+        return [replace(error, field="status" if error.field == WHOLE else f"status.{error.field}") for error in errors]
 
     @staticmethod
     def _shape_errors(node: Node, new: _Object, old: object) -> list[FieldError]:
@@ -161,7 +161,7 @@ class CrdSchema:
             # Comparing is slower than checking, so it is done only if there are errors to forgive.
             errors.clear()
             node.check(new, None, errors, old)
-        return [it if it.field else replace(it, field=WHOLE) for it in errors]
+        return [error if error.field else replace(error, field=WHOLE) for error in errors]
 
     def _require(self, new: _Object, old: _Object | None, errors: list[FieldError], *, only: str = "") -> None:
         """Check the lists and the rules, too; with `only`, just that field has new lists.
@@ -179,27 +179,29 @@ class CrdSchema:
                 entries = [] if before else entries
             errors += entries
         if self._rules is not None:
-            if any(it.kind in _BLOCKING for it in errors):
+            if any(error.kind in _BLOCKING for error in errors):
                 errors.append(_NOT_CHECKED)
             else:
                 n_before = len(errors)
                 self._rules.check(new, ABSENT if old is None else old, None, errors)
-                errors[n_before:] = [it if it.field else replace(it, field=WHOLE) for it in errors[n_before:]]
+                errors[n_before:] = [
+                    error if error.field else replace(error, field=WHOLE) for error in errors[n_before:]
+                ]
         if errors:
             raise refusal(self.group, self.kind, text_at(new, "metadata", "name"), errors)
 
     def _identity_errors(self, new: _Object) -> list[FieldError]:
         wanted = {"kind": self.kind, "apiVersion": f"{self.group}/{self.version}"}
         return [
-            FieldError(name, ErrorKind.INVALID, f"must be {it}", rendered(new.get(name, "")))
-            for name, it in wanted.items()
-            if new.get(name) != it
+            FieldError(name, ErrorKind.INVALID, f"must be {number}", rendered(new.get(name, "")))
+            for name, number in wanted.items()
+            if new.get(name) != number
         ]
 
     def _metadata_errors(self, new: _Object) -> list[FieldError]:
         metadata = new.get("metadata") or {}
         if isinstance(metadata, dict):
-            metadata = {name: it for name, it in metadata.items() if name in _METADATA and it is not None}
+            metadata = {name: row for name, row in metadata.items() if name in _METADATA and row is not None}
         written = json.dumps(metadata)
         new["metadata"] = json.loads(written)
         try:

@@ -130,7 +130,7 @@ def crds(*, release: str = DEFAULT_RELEASE) -> list[_Object]:
     Args:
         release: As for `crd`.
     """
-    return sorted((crd(kind, release=release) for kind in KINDS), key=lambda it: str(it["metadata"]["name"]))
+    return sorted((crd(kind, release=release) for kind in KINDS), key=lambda kind: str(kind["metadata"]["name"]))
 
 
 def crd(kind: str, *, release: str = DEFAULT_RELEASE) -> _Object:

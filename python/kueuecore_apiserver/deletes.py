@@ -61,15 +61,15 @@ class Deletes:
         select = selector_of(resource.group, resource.plural, labels, fields, resource.selectable)
         options = _with_parameters(request, options)
         objects = self._store.objects(resource, request.namespace)
-        chosen = [it for it in objects if select is None or select(it)]
-        for it in chosen:
-            self.delete_found(resource, it, options, is_dry_run=request.is_dry_run)
+        chosen = [object_ for object_ in objects if select is None or select(object_)]
+        for object_ in chosen:
+            self.delete_found(resource, object_, options, is_dry_run=request.is_dry_run)
         return chosen
 
     def delete_all(self, resource: Resource, namespace: str = "") -> None:
         """Delete all objects of a kind, in one namespace or in all."""
-        for it in self._store.objects(resource, namespace):
-            self.delete_found(resource, it, {})
+        for object_ in self._store.objects(resource, namespace):
+            self.delete_found(resource, object_, {})
 
     def delete_found(
         self, resource: Resource, found: Object, options: Object, *, is_dry_run: bool = False
@@ -136,7 +136,10 @@ class Deletes:
 
     def _objects_of(self, crd: Object) -> Resource | None:
         group, plural = text_at(crd, "spec", "group"), text_at(crd, "spec", "names", "plural")
-        return next((it for it in self._store.registry.all if (it.group, it.plural) == (group, plural)), None)
+        return next(
+            (resource for resource in self._store.registry.all if (resource.group, resource.plural) == (group, plural)),
+            None,
+        )
 
     def _has_objects(self, crd: Object) -> bool:
         resource = self._objects_of(crd)
@@ -152,7 +155,7 @@ class Deletes:
         crd = self._store.api.find("CustomResourceDefinition", name)
         if crd is None or "deletionTimestamp" not in crd["metadata"] or self._has_objects(crd):
             return crd is None
-        finalizers = [it for it in list_at(crd, "metadata", "finalizers") if it != CRD_FINALIZER]
+        finalizers = [finalizer for finalizer in list_at(crd, "metadata", "finalizers") if finalizer != CRD_FINALIZER]
         metadata = {**crd["metadata"], "finalizers": finalizers}
         self._store.api.replace({**crd, "metadata": metadata})
         return not finalizers

@@ -35,14 +35,14 @@ def discovered(registry: Registry, path: str) -> Object | None:
         case ["api"]:
             return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
         case ["apis"]:
-            groups = sorted({it.group for it in registry if it.group})
-            return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(registry, it) for it in groups]}
-        case ["apis", group] if any(it.group == group for it in registry):
+            groups = sorted({entry.group for entry in registry if entry.group})
+            return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(registry, group) for group in groups]}
+        case ["apis", group] if any(entry.group == group for entry in registry):
             return {"kind": "APIGroup", "apiVersion": "v1", **_group(registry, group)}
         case ["api", "v1"]:
-            return _resources("v1", (it for it in registry if not it.group))
+            return _resources("v1", (entry for entry in registry if not entry.group))
         case ["apis", group, version]:
-            found = [it for it in registry if (it.group, it.version) == (group, version)]
+            found = [entry for entry in registry if (entry.group, entry.version) == (group, version)]
             return _resources(f"{group}/{version}", found) if found else None
         case ["openapi", "v2"]:
             return {"swagger": "2.0", "info": _INFO, "paths": {}}
@@ -67,8 +67,8 @@ def openapi_v2_protobuf() -> bytes:
 
 def _group(registry: Registry, group: str) -> Object:
     """Return a group with its versions, the preferred one first."""
-    versions = sorted({it.version for it in registry if it.group == group}, key=_rank)
-    listed = [{"groupVersion": f"{group}/{it}", "version": it} for it in versions]
+    versions = sorted({entry.version for entry in registry if entry.group == group}, key=_rank)
+    listed = [{"groupVersion": f"{group}/{version}", "version": version} for version in versions]
     return {"name": group, "versions": listed, "preferredVersion": listed[0]}
 
 
@@ -76,26 +76,26 @@ def _rank(version: str) -> tuple[int, list[int], str]:
     """Return the sort key of a version: Kubernetes prefers v2 to v1, then v1beta2, v1beta1, and v1alpha1."""
     digits = version.removeprefix("v").replace("beta", " beta ").replace("alpha", " alpha ").split()
     stage = {"beta": 1, "alpha": 2}.get(digits[1] if len(digits) == 3 else "", 0 if len(digits) == 1 else 3)
-    numbers = [-int(it) for it in digits if it.isdigit()]
+    numbers = [-int(digit) for digit in digits if digit.isdigit()]
     return stage, numbers, version
 
 
 def _resources(group_version: str, resources: Iterable[Resource]) -> Object:
     listed: list[Object] = []
-    for it in resources:
+    for resource in resources:
         plain: Object = {
-            "name": it.plural,
-            "singularName": it.singular,
-            "namespaced": it.namespaced,
-            "kind": it.kind,
+            "name": resource.plural,
+            "singularName": resource.singular,
+            "namespaced": resource.namespaced,
+            "kind": resource.kind,
             "verbs": _VERBS,
         }
-        if it.short_names:
-            plain["shortNames"] = list(it.short_names)
-        if it.categories:
-            plain["categories"] = list(it.categories)
+        if resource.short_names:
+            plain["shortNames"] = list(resource.short_names)
+        if resource.categories:
+            plain["categories"] = list(resource.categories)
         listed.append(plain)
-        listed += [_subresource(it, name) for name in it.subresources]
+        listed += [_subresource(resource, name) for name in resource.subresources]
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": listed}
 
 

@@ -42,7 +42,7 @@ def _tree(has_self: bool, branches: FieldSet) -> FieldSet | None:
 
 
 def _branches(tree: FieldSet) -> Iterator[tuple[str, FieldSet]]:
-    return ((step, it) for step, it in tree.items() if step != _SELF)
+    return ((step, entry) for step, entry in tree.items() if step != _SELF)
 
 
 def union(one: FieldSet | None, other: FieldSet | None) -> FieldSet | None:
@@ -55,8 +55,8 @@ def union(one: FieldSet | None, other: FieldSet | None) -> FieldSet | None:
     if one is None or other is None:
         return other if one is None else one
     result = dict(_branches(one))
-    for step, it in _branches(other):
-        both = union(result.get(step), it)
+    for step, branch in _branches(other):
+        both = union(result.get(step), branch)
         if both is not None:
             result[step] = both
     return _tree(_has_self(one) or _has_self(other), result)
@@ -65,8 +65,8 @@ def union(one: FieldSet | None, other: FieldSet | None) -> FieldSet | None:
 def intersection(one: FieldSet, other: FieldSet) -> FieldSet | None:
     """Return what is in both sets."""
     result: FieldSet = {}
-    for step, it in _branches(one):
-        both = intersection(it, other[step]) if step in other else None
+    for step, branch in _branches(one):
+        both = intersection(branch, other[step]) if step in other else None
         if both is not None:
             result[step] = both
     return _tree(_has_self(one) and _has_self(other), result)
@@ -75,8 +75,8 @@ def intersection(one: FieldSet, other: FieldSet) -> FieldSet | None:
 def difference(one: FieldSet, other: FieldSet) -> FieldSet | None:
     """Return what is in the first set but not in the second; what is below a field of the second stays."""
     result: FieldSet = {}
-    for step, it in _branches(one):
-        rest = difference(it, other[step]) if step in other else it
+    for step, branch in _branches(one):
+        rest = difference(branch, other[step]) if step in other else branch
         if rest is not None:
             result[step] = rest
     return _tree(_has_self(one) and not _has_self(other), result)
@@ -85,11 +85,11 @@ def difference(one: FieldSet, other: FieldSet) -> FieldSet | None:
 def without(one: FieldSet, other: FieldSet) -> FieldSet | None:
     """Return what is in the first set, and neither in the second nor below a field of it."""
     result: FieldSet = {}
-    for step, it in _branches(one):
-        rest = it
+    for step, branch in _branches(one):
+        rest = branch
         if step in other:
             below = other[step]
-            left = None if _has_self(below) else without(it, below)
+            left = None if _has_self(below) else without(branch, below)
             if left is None:
                 continue
             rest = left
@@ -101,8 +101,8 @@ def paths(tree: FieldSet, prefix: str = "") -> Iterator[str]:
     """Yield the fields of a set as messages write them: `.spec.containers[name="c"].image`."""
     if prefix and _has_self(tree):
         yield prefix
-    for step, it in _branches(tree):
-        yield from paths(it, prefix + _written(step))
+    for step, branch in _branches(tree):
+        yield from paths(branch, prefix + _written(step))
 
 
 def _written(step: str) -> str:
@@ -137,10 +137,10 @@ def _children(value: _Json, shape: Shape) -> Iterator[tuple[str, _Json, Shape]] 
     if shape.merging is Merging.ATOMIC:
         return None
     if isinstance(value, dict):
-        return ((f"f:{name}", it, shape.at(name)) for name, it in value.items())
+        return ((f"f:{name}", row, shape.at(name)) for name, row in value.items())
     if isinstance(value, list) and shape.merging in (Merging.KEYED, Merging.SET):
         items = shape.items
-        return ((step, it, items) for step, it in steps(value, shape).items())
+        return ((step, other, items) for step, other in steps(value, shape).items())
     return None
 
 
@@ -157,8 +157,8 @@ def fields_of(value: _Json, shape: Shape, *, is_new: bool = False, depth: int = 
     if children is None:
         return {}
     result: FieldSet = {}
-    for step, it, below in children:
-        tree = fields_of(it, below, is_new=is_new, depth=depth + 1)
+    for step, child, below in children:
+        tree = fields_of(child, below, is_new=is_new, depth=depth + 1)
         # An item that is applied is owned as such.
         result[step] = {_SELF: {}, **tree} if tree and step[0] == "k" else tree
     return {_SELF: {}, **result} if result and is_new and depth else result
@@ -177,17 +177,17 @@ def compared(old: _Json, new: _Json, shape: Shape, *, depth: int = 0) -> tuple[F
     before, after = _children(old, shape), _children(new, shape)
     if before is None or after is None:
         return {}, None
-    there = {step: it for step, it, _ in before}
+    there = {step: error for step, error, _ in before}
     changed: FieldSet = {}
     removed: FieldSet = {}
-    for step, it, below in after:
+    for step, row, below in after:
         if step not in there:
-            changed[step] = fields_of(it, below, is_new=True, depth=depth + 1)
+            changed[step] = fields_of(row, below, is_new=True, depth=depth + 1)
             continue
         was = there.pop(step)
-        if was is it or was == it:
+        if was is row or was == row:
             continue
-        more, less = compared(was, it, below, depth=depth + 1)
+        more, less = compared(was, row, below, depth=depth + 1)
         if more is not None:
             changed[step] = more
         if less is not None:

@@ -31,8 +31,8 @@ class Garbage:
         self._suspects: dict[_Key, None] = {}
         self._ending: dict[_Key, None] = {}
         for resource in store.registry:
-            for it in store.api.list(resource.stored_as)[0]:
-                self._note(resource.stored_as, it)
+            for row in store.api.list(resource.stored_as)[0]:
+                self._note(resource.stored_as, row)
         store.api.listeners.append(self._heard)
 
     def _heard(self, kind: str, event: Object, before: Object | None) -> None:
@@ -93,7 +93,7 @@ class Garbage:
         if not left:
             self._delete(key, {})
         elif len(left) < len(owners):
-            refs = [it for it in found["metadata"]["ownerReferences"] if it["uid"] in self._alive]
+            refs = [reference for reference in found["metadata"]["ownerReferences"] if reference["uid"] in self._alive]
             self._replace(key, {**found, "metadata": {**found["metadata"], "ownerReferences": refs}})
 
     def _go_on_with(self, key: _Key) -> None:
@@ -128,8 +128,8 @@ class Garbage:
             it = self._find(dependent)
             if it is not None and "deletionTimestamp" not in it["metadata"]:
                 self._delete(dependent, {"propagationPolicy": "Foreground"} if self._dependents_of(it) else {})
-        left = [self._find(it) for it in self._dependents.get(uid, ())]
-        if not any(_blocks(it, uid) for it in left if it is not None):
+        left = [self._find(dependent) for dependent in self._dependents.get(uid, ())]
+        if not any(_blocks(dependent, uid) for dependent in left if dependent is not None):
             self._without_finalizer(key, found, FOREGROUND)
 
     def _dependents_of(self, manifest: Object) -> bool:
@@ -141,7 +141,7 @@ class Garbage:
         for resource in list(self._store.registry):
             if resource.namespaced and resource.version == resource.storage_version:
                 self._deletes.delete_all(resource, name)
-        is_empty = not any(self._store.objects(it, name) for it in self._store.registry if it.namespaced)
+        is_empty = not any(self._store.objects(entry, name) for entry in self._store.registry if entry.namespaced)
         if is_empty and not list_at(found, "metadata", "finalizers"):
             spec = {**object_at(found, "spec"), "finalizers": []}
             self._replace(key, {**found, "spec": spec})
@@ -158,7 +158,7 @@ class Garbage:
         self._store.api.replace(manifest, kind=key[0])
 
     def _without_finalizer(self, key: _Key, found: Object, name: str) -> None:
-        finalizers = [it for it in list_at(found, "metadata", "finalizers") if it != name]
+        finalizers = [finalizer for finalizer in list_at(found, "metadata", "finalizers") if finalizer != name]
         self._replace(key, {**found, "metadata": {**found["metadata"], "finalizers": finalizers}})
 
 
@@ -167,9 +167,9 @@ def _key(kind: str, manifest: Object) -> _Key:
 
 
 def _owners(manifest: Object) -> list[str]:
-    return [text_at(object_at(it), "uid") for it in list_at(manifest, "metadata", "ownerReferences")]
+    return [text_at(object_at(reference), "uid") for reference in list_at(manifest, "metadata", "ownerReferences")]
 
 
 def _blocks(manifest: Object, uid: str) -> bool:
     refs = map(object_at, list_at(manifest, "metadata", "ownerReferences"))
-    return any(it.get("uid") == uid and it.get("blockOwnerDeletion") is True for it in refs)
+    return any(ref.get("uid") == uid and ref.get("blockOwnerDeletion") is True for ref in refs)

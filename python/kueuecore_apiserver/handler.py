@@ -162,7 +162,7 @@ class Handler:
         if not has_gone:
             return self._written(request, resource, result)
         details: Object = {"name": request.name, "group": resource.group, "kind": resource.plural}
-        details = {name: it for name, it in details.items() if it} | {"uid": result["metadata"]["uid"]}
+        details = {name: detail for name, detail in details.items() if detail} | {"uid": result["metadata"]["uid"]}
         # A pod is returned as it was; of other kinds, only a status says that the object is gone.
         if resource.kind == "Pod":
             return self._written(request, resource, result)

@@ -35,7 +35,7 @@ def with_job_defaults(job: Object, uid: str) -> Object:
     defaults = {"parallelism": 1, "backoffLimit": 6, "completionMode": "NonIndexed", "suspend": False}
     if spec.get("backoffLimitPerIndex") is not None:
         defaults["backoffLimit"] = 2**31 - 1
-    spec = {**defaults, **{name: it for name, it in spec.items() if it is not None}}
+    spec = {**defaults, **{name: row for name, row in spec.items() if row is not None}}
     spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
     spec["template"] = with_template_defaults(object_at(spec, "template"))
     if spec.get("manualSelector") is not True:
@@ -130,16 +130,18 @@ def _immutable(name: str, spec: Object) -> Cause:
 
 def _frozen(template: Object, *, frees_amounts: bool) -> Object:
     """Return a template without what may change while the Job is suspended."""
-    metadata = {name: it for name, it in object_at(template, "metadata").items() if name not in _METADATA_DIRECTIVES}
-    spec = {name: it for name, it in object_at(template, "spec").items() if name not in _SPEC_DIRECTIVES}
-    affinity = {name: it for name, it in object_at(spec, "affinity").items() if name != "nodeAffinity"}
+    metadata = {
+        name: entry for name, entry in object_at(template, "metadata").items() if name not in _METADATA_DIRECTIVES
+    }
+    spec = {name: entry for name, entry in object_at(template, "spec").items() if name not in _SPEC_DIRECTIVES}
+    affinity = {name: entry for name, entry in object_at(spec, "affinity").items() if name != "nodeAffinity"}
     spec.pop("affinity", None)
     for name in ("containers", "initContainers"):
         if frees_amounts and name in spec:
-            spec[name] = [_without_amounts(object_at(it)) for it in list_at(spec, name)]
+            spec[name] = [_without_amounts(object_at(value)) for value in list_at(spec, name)]
     return {"metadata": metadata, "spec": {**spec, "affinity": affinity}}
 
 
 def _without_amounts(container: Object) -> Object:
-    resources = {name: it for name, it in object_at(container, "resources").items() if name == "claims"}
+    resources = {name: resource for name, resource in object_at(container, "resources").items() if name == "claims"}
     return {**container, "resources": resources}

@@ -39,4 +39,4 @@ def load_object(handler: Handler, manifest: Object) -> None:
 def in_order(manifests: list[Object]) -> list[Object]:
     """Sort manifests so that what others need comes first: kinds, then namespaces."""
     ranks = {kind: rank for rank, kind in enumerate(_FIRST)}
-    return sorted(manifests, key=lambda it: ranks.get(text_at(it, "kind"), len(_FIRST)))
+    return sorted(manifests, key=lambda manifest: ranks.get(text_at(manifest, "kind"), len(_FIRST)))

@@ -81,17 +81,17 @@ class Writer:
 
 def _owned_part(manifest: Object) -> Object:
     """Return an object without the fields that have no owner."""
-    metadata = {name: it for name, it in object_at(manifest, "metadata").items() if name not in _UNOWNED_METADATA}
-    parts = {name: it for name, it in manifest.items() if name not in ("apiVersion", "kind", "metadata")}
+    metadata = {name: entry for name, entry in object_at(manifest, "metadata").items() if name not in _UNOWNED_METADATA}
+    parts = {name: row for name, row in manifest.items() if name not in ("apiVersion", "kind", "metadata")}
     return {"metadata": metadata, **parts}
 
 
 def _entries(manifest: Object) -> list[Object]:
-    return [object_at(it) for it in list_at(manifest, "metadata", "managedFields")]
+    return [object_at(field) for field in list_at(manifest, "metadata", "managedFields")]
 
 
 def _with_entries(manifest: Object, entries: Iterable[Object]) -> Object:
-    metadata = {name: it for name, it in manifest["metadata"].items() if name != "managedFields"}
+    metadata = {name: row for name, row in manifest["metadata"].items() if name != "managedFields"}
     listed = list(entries)
     return {**manifest, "metadata": {**metadata, "managedFields": listed} if listed else metadata}
 
@@ -129,15 +129,15 @@ def with_owners(
     if list(given) == [{}]:
         entries = []
     elif given and all(map(_is_entry, given)):
-        entries = [object_at(it) for it in given]
+        entries = [object_at(value) for value in given]
     if not changed and not gone:
         return _with_entries(new, entries)
-    mine = next((it for it in entries if writer.owns(it, _UPDATE)), None)
+    mine = next((entry for entry in entries if writer.owns(entry, _UPDATE)), None)
     own: FieldSet | None = mine["fieldsV1"] if mine is not None else None
     if own and gone:
         own = without(own, gone)
     own = union(own, changed)
-    others = _taken((it for it in entries if it is not mine), changed, gone)
+    others = _taken((entry for entry in entries if entry is not mine), changed, gone)
     if not own:
         return _with_entries(new, others)
     return _with_entries(new, [*others, writer.entry(_UPDATE, own)])
@@ -155,7 +155,7 @@ def _is_entry(value: JsonValue) -> bool:
 def _is_set(value: JsonValue) -> bool:
     if not isinstance(value, dict):
         return False
-    return all(_is_step(step) and _is_set(it) for step, it in value.items())
+    return all(_is_step(step) and _is_set(row) for step, row in value.items())
 
 
 def _is_step(step: str) -> bool:
@@ -201,9 +201,9 @@ def applied(live: Object | None, config: Object, writer: Writer, shape: Shape, *
     entries = _entries(there)
     if live is not None and not entries:
         entries = [_before_first_apply(live, writer, shape)]
-    mine = next((it for it in entries if writer.owns(it, _APPLY)), None)
-    others = [it for it in entries if it is not mine]
-    own = fields_of({name: it for name, it in wanted.items() if it or name != "metadata"}, shape)
+    mine = next((entry for entry in entries if writer.owns(entry, _APPLY)), None)
+    others = [entry for entry in entries if entry is not mine]
+    own = fields_of({name: number for name, number in wanted.items() if number or name != "metadata"}, shape)
     result = merged(there, wanted, shape)
     if mine is not None:
         result = _pruned(result, mine["fieldsV1"], own, others, shape)
@@ -238,10 +238,10 @@ def _pruned(result: Object, before: FieldSet, own: FieldSet, others: Iterable[Ob
 def _unclaimed(dropped: FieldSet, claimed: FieldSet) -> FieldSet | None:
     """Return what is dropped and not claimed by others, who also keep the maps and items around their fields."""
     result: FieldSet = {}
-    for step, it in dropped.items():
+    for step, number in dropped.items():
         if step == ".":
             continue
-        rest = _unclaimed(it, claimed[step]) if step in claimed else it
+        rest = _unclaimed(number, claimed[step]) if step in claimed else number
         if rest is not None:
             result[step] = rest
     if result:
@@ -267,15 +267,15 @@ def _described(entry: Object) -> str:
 
 def _refusal(conflicts: list[_Conflict]) -> RefusedError:
     causes: list[JsonValue] = [
-        {"reason": "FieldManagerConflict", "message": f"conflict with {it.manager}", "field": it.path}
-        for it in conflicts
+        {"reason": "FieldManagerConflict", "message": f"conflict with {conflict.manager}", "field": conflict.path}
+        for conflict in conflicts
     ]
     if len(conflicts) == 1:
         message = f"Apply failed with 1 conflict: conflict with {conflicts[0].manager}: {conflicts[0].path}"
     else:
         lines = []
-        for manager in sorted({it.manager for it in conflicts}):
+        for manager in sorted({conflict.manager for conflict in conflicts}):
             lines.append(f"conflicts with {manager}:")
-            lines += [f"- {it.path}" for it in conflicts if it.manager == manager]
+            lines += [f"- {conflict.path}" for conflict in conflicts if conflict.manager == manager]
         message = f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
     return RefusedError(409, message, details={"causes": causes})

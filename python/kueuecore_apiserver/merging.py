@@ -29,7 +29,10 @@ def merged(live: _Json, config: _Json, shape: Shape) -> _Json:
         return result
     if isinstance(config, list) and shape.merging in (Merging.KEYED, Merging.SET):
         there, wanted = steps(live, shape), steps(config, shape)
-        items = {step: merged(there[step], it, shape.items) if step in there else it for step, it in wanted.items()}
+        items = {
+            step: merged(there[step], number, shape.items) if step in there else number
+            for step, number in wanted.items()
+        }
         return list(_in_order(there, items).values())
     return config
 
@@ -39,12 +42,12 @@ def _in_order(there: dict[str, _Json], items: dict[str, _Json]) -> dict[str, _Js
     result: dict[str, _Json] = {}
     live = iter(there)
     waiting = next(live, None)
-    for step, it in items.items():
+    for step, item in items.items():
         while waiting is not None and (waiting not in items or waiting in result):
             result.setdefault(waiting, there[waiting])
             waiting = next(live, None)
-        result[step] = it
-    return result | {step: it for step, it in there.items() if step not in items}
+        result[step] = item
+    return result | {step: json for step, json in there.items() if step not in items}
 
 
 def removed(value: _Json, fields: FieldSet, claimed: FieldSet, shape: Shape) -> _Json:
@@ -58,12 +61,12 @@ def removed(value: _Json, fields: FieldSet, claimed: FieldSet, shape: Shape) -> 
     """
     if isinstance(value, dict):
         result = dict(value)
-        for name, it in value.items():
+        for name, row in value.items():
             tree = fields.get(f"f:{name}")
             if tree is None:
                 continue
             claim = claimed.get(f"f:{name}")
-            rest = None if _is_whole(tree) else removed(it, tree, claim or {}, shape.at(name))
+            rest = None if _is_whole(tree) else removed(row, tree, claim or {}, shape.at(name))
             if rest or (rest is not None and claim is not None and _is_whole(claim)):
                 result[name] = rest
             else:

@@ -50,11 +50,11 @@ def _mistyped(new: Object) -> Iterator[tuple[str, str]]:
             yield f"metadata.{name}", "string"
     for name in ("labels", "annotations"):
         texts = metadata.get(name)
-        if not isinstance(texts, dict | None) or not all(isinstance(it, str) for it in (texts or {}).values()):
+        if not isinstance(texts, dict | None) or not all(isinstance(text, str) for text in (texts or {}).values()):
             yield f"metadata.{name}", "map[string]string"
     for name, kind, words in (("finalizers", str, "[]string"), ("ownerReferences", dict, "[]v1.OwnerReference")):
         items = metadata.get(name)
-        if not isinstance(items, list | None) or not all(isinstance(it, kind) for it in items or ()):
+        if not isinstance(items, list | None) or not all(isinstance(item, kind) for item in items or ()):
             yield f"metadata.{name}", words
 
 
@@ -73,9 +73,9 @@ def _causes(resource: Resource, new: Object, old: Object | None) -> Iterator[Cau
     yield from _owner_causes(metadata)
     if old is not None and "deletionTimestamp" in old["metadata"]:
         before = list_at(old, "metadata", "finalizers")
-        more = [it for it in list_at(metadata, "finalizers") if it not in before]
+        more = [finalizer for finalizer in list_at(metadata, "finalizers") if finalizer not in before]
         if more:
-            listed = ", ".join(f'"{it}"' for it in more)
+            listed = ", ".join(f'"{finalizer}"' for finalizer in more)
             yield Cause(
                 "metadata.finalizers",
                 "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
@@ -98,7 +98,7 @@ def _name_causes(resource: Resource, metadata: Object) -> Iterator[Cause]:
 
 
 def _owner_causes(metadata: Object) -> Iterator[Cause]:
-    refs = [object_at(it) for it in list_at(metadata, "ownerReferences")]
+    refs = [object_at(reference) for reference in list_at(metadata, "ownerReferences")]
     for index, ref in enumerate(refs):
         for name in ("apiVersion", "kind", "name", "uid"):
             if not text_at(ref, name):

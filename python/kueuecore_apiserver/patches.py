@@ -79,12 +79,12 @@ def strategically_merged(live: Object, patch: Object, shape: Shape) -> Object:
     directive = patch.get(_DIRECTIVE)
     if directive == "delete":
         return {}
-    plain = {name: it for name, it in patch.items() if not name.startswith("$")}
+    plain = {name: row for name, row in patch.items() if not name.startswith("$")}
     if directive == "replace":
         return plain
     result = dict(live)
     if _RETAINED in patch:
-        result = {name: it for name, it in result.items() if name in patch[_RETAINED]}
+        result = {name: other for name, other in result.items() if name in patch[_RETAINED]}
     for name, value in plain.items():
         if value is None:
             result.pop(name, None)
@@ -104,7 +104,7 @@ def _direct_lists(result: Object, patch: Object, shape: Shape) -> None:
     for name, values in patch.items():
         if name.startswith(_DELETED_VALUES):
             field = name.removeprefix(_DELETED_VALUES)
-            result[field] = [it for it in result.get(field) or () if it not in values]
+            result[field] = [other for other in result.get(field) or () if other not in values]
     for name, values in patch.items():
         if name.startswith(_ORDER):
             field = name.removeprefix(_ORDER)
@@ -114,18 +114,18 @@ def _direct_lists(result: Object, patch: Object, shape: Shape) -> None:
 
 def _list_merged(live: _Json, patch: list[_Json], shape: Shape) -> list[_Json]:
     there = list(live) if isinstance(live, list) else []
-    if any(isinstance(it, dict) and it.get(_DIRECTIVE) == "replace" for it in patch):
-        return [it for it in patch if not (isinstance(it, dict) and _DIRECTIVE in it)]
+    if any(isinstance(other, dict) and other.get(_DIRECTIVE) == "replace" for other in patch):
+        return [other for other in patch if not (isinstance(other, dict) and _DIRECTIVE in other)]
     if shape.patches_set:
-        return [*there, *(it for it in patch if it not in there)]
+        return [*there, *(other for other in patch if other not in there)]
     if not shape.patch_key:
         return patch
     for change in patch:
         if not isinstance(change, dict) or shape.patch_key not in change:
             raise bad_request(f"map: {json.dumps(change)} does not contain declared merge key: {shape.patch_key}")
-        same = [index for index, it in enumerate(there) if it.get(shape.patch_key) == change[shape.patch_key]]
+        same = [index for index, row in enumerate(there) if row.get(shape.patch_key) == change[shape.patch_key]]
         if change.get(_DIRECTIVE) == "delete":
-            there = [it for index, it in enumerate(there) if index not in same]
+            there = [row for index, row in enumerate(there) if index not in same]
         elif same:
             there[same[0]] = strategically_merged(there[same[0]], change, shape.items)
         else:
@@ -144,11 +144,11 @@ def _identity(shape: Shape) -> Callable[[_Json], _Json]:
 
 def _ordered(items: list[_Json], order: list[_Json], identity: Callable[[_Json], _Json]) -> list[_Json]:
     """Order items as requested; an unnamed item stays behind the one that it followed."""
-    places = {json.dumps(identity(it), sort_keys=True): index for index, it in enumerate(order)}
+    places = {json.dumps(identity(other), sort_keys=True): index for index, other in enumerate(order)}
     ranked = []
     last = -1
     for index, item in enumerate(items):
         own = places.get(json.dumps(identity(item), sort_keys=True))
         last = last if own is None else own
         ranked.append(((last, own is None, index), item))
-    return [item for _, item in sorted(ranked, key=lambda it: it[0])]
+    return [item for _, item in sorted(ranked, key=lambda entry: entry[0])]

@@ -69,8 +69,8 @@ def plain_crd(
 
 def framework_crds() -> list[Object]:
     """Return the kinds of the job frameworks that Kueue supports, and the kinds that go with them."""
-    jobs = [it for (group, _), it in INTEGRATIONS.items() if group not in _BUILT_IN_GROUPS]
-    listed = [plain_crd(it.api_version, it.kind) for it in jobs]
+    jobs = [integration for (group, _), integration in INTEGRATIONS.items() if group not in _BUILT_IN_GROUPS]
+    listed = [plain_crd(job.api_version, job.kind) for job in jobs]
     return [*listed, *(plain_crd(version, kind, namespaced=namespaced) for version, kind, namespaced in _BESIDE_JOBS)]
 
 
@@ -90,6 +90,6 @@ def kueue_crds() -> list[Object]:
             has_status=kind.name in _WITH_STATUS,
             short_names=short.get(kind.name, ()),
         )
-        for kind in sorted(KINDS, key=lambda it: it.name)
+        for kind in sorted(KINDS, key=lambda kind: kind.name)
         if kind.api_version == KUEUE
     ]

@@ -41,7 +41,7 @@ def with_template_defaults(template: Object) -> Object:
     spec = {**_SPEC_DEFAULTS, "securityContext": {}, **template["spec"]}
     for name in ("containers", "initContainers"):
         if isinstance(spec.get(name), list):
-            spec[name] = [_with_container_defaults(it) if isinstance(it, dict) else it for it in spec[name]]
+            spec[name] = [_with_container_defaults(row) if isinstance(row, dict) else row for row in spec[name]]
     if spec.get("serviceAccountName"):
         spec.setdefault("serviceAccount", spec["serviceAccountName"])
     return {**template, "spec": spec}
@@ -57,7 +57,7 @@ def _with_container_defaults(container: Object) -> Object:
         **container,
     }
     if isinstance(result.get("ports"), list):
-        result["ports"] = [{"protocol": "TCP", **it} if isinstance(it, dict) else it for it in result["ports"]]
+        result["ports"] = [{"protocol": "TCP", **port} if isinstance(port, dict) else port for port in result["ports"]]
     return result
 
 
@@ -72,7 +72,7 @@ def with_pod_defaults(pod: Object, store: Store) -> Object:
     spec = with_template_defaults(pod)["spec"]
     for name in ("containers", "initContainers"):
         if isinstance(spec.get(name), list):
-            spec[name] = [_with_requests(it) if isinstance(it, dict) else it for it in spec[name]]
+            spec[name] = [_with_requests(default) if isinstance(default, dict) else default for default in spec[name]]
     spec = {"serviceAccountName": "default", "serviceAccount": "default", "enableServiceLinks": True, **spec}
     spec |= _priority(pod, spec, store)
     spec["tolerations"] = _with_default_tolerations(list_at(spec, "tolerations"))
@@ -105,10 +105,10 @@ def _priority(pod: Object, spec: Object, store: Store) -> Object:
     if name in _SYSTEM_PRIORITIES:
         return {"priority": _SYSTEM_PRIORITIES[name], "preemptionPolicy": "PreemptLowerPriority"}
     if not name:
-        found = [it for it in store.api.list("PriorityClass")[0] if it.get("globalDefault") is True]
+        found = [letter for letter in store.api.list("PriorityClass")[0] if letter.get("globalDefault") is True]
         if not found:
             return {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
-        chosen = max(found, key=lambda it: int(it.get("value", 0)))
+        chosen = max(found, key=lambda letter: int(letter.get("value", 0)))
         name = chosen["metadata"]["name"]
     else:
         existing = store.api.find("PriorityClass", name)
@@ -122,7 +122,7 @@ def _priority(pod: Object, spec: Object, store: Store) -> Object:
 
 def _with_default_tolerations(tolerations: Sequence[object]) -> list[object]:
     """Add the tolerations that keep a pod for a while on a node that is not ready or not reachable."""
-    there = {text_at(object_at(it), "key") for it in tolerations if isinstance(it, dict)}
+    there = {text_at(object_at(toleration), "key") for toleration in tolerations if isinstance(toleration, dict)}
     more: list[object] = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_SECONDS}
         for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -132,12 +132,13 @@ def _with_default_tolerations(tolerations: Sequence[object]) -> list[object]:
 
 
 def _quality(spec: Object) -> str:
-    resources = [object_at(it, "resources") for it in list_at(spec, "containers")]
-    if not any(object_at(it, "requests") or object_at(it, "limits") for it in resources):
+    resources = [object_at(container, "resources") for container in list_at(spec, "containers")]
+    if not any(object_at(resource, "requests") or object_at(resource, "limits") for resource in resources):
         return "BestEffort"
     is_guaranteed = all(
-        {"cpu", "memory"} <= object_at(it, "limits").keys() and object_at(it, "requests") == object_at(it, "limits")
-        for it in resources
+        {"cpu", "memory"} <= object_at(resource, "limits").keys()
+        and object_at(resource, "requests") == object_at(resource, "limits")
+        for resource in resources
     )
     return "Guaranteed" if is_guaranteed else "Burstable"
 
@@ -204,14 +205,14 @@ def pod_change_causes(new: Object, old: Object) -> Iterator[Cause]:
     node selectors and a narrower node affinity.
     """
     before, after = object_at(old, "spec"), object_at(new, "spec")
-    gates_before = [text_at(it, "name") for it in list_at(before, "schedulingGates")]
-    gates_after = [text_at(it, "name") for it in list_at(after, "schedulingGates")]
-    if more := [it for it in gates_after if it not in gates_before]:
+    gates_before = [text_at(gate, "name") for gate in list_at(before, "schedulingGates")]
+    gates_after = [text_at(gate, "name") for gate in list_at(after, "schedulingGates")]
+    if more := [gate for gate in gates_after if gate not in gates_before]:
         yield Cause(
             "spec.schedulingGates", f"Forbidden: only deletion is allowed, but found new scheduling gate '{more[0]}'"
         )
     tolerations = list_at(after, "tolerations")
-    if any(it not in tolerations for it in list_at(before, "tolerations")):
+    if any(toleration not in tolerations for toleration in list_at(before, "tolerations")):
         yield Cause(
             "spec.tolerations", "Forbidden: existing toleration can not be modified except its tolerationSeconds"
         )
@@ -243,8 +244,8 @@ def _deadline_causes(before: JsonValue, after: JsonValue) -> Iterator[Cause]:
 def _affinity_causes(before: Object, after: Object) -> Iterator[Cause]:
     """Behind a gate, allow each term of the node affinity to gain requirements, but not to lose any."""
     path = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-    was = [object_at(it) for it in list_at(before, *path, "nodeSelectorTerms")]
-    is_now = [object_at(it) for it in list_at(after, *path, "nodeSelectorTerms")]
+    was = [object_at(term) for term in list_at(before, *path, "nodeSelectorTerms")]
+    is_now = [object_at(term) for term in list_at(after, *path, "nodeSelectorTerms")]
     place = f"spec.{'.'.join(path)}.nodeSelectorTerms"
     if not was:
         return
@@ -253,7 +254,7 @@ def _affinity_causes(before: Object, after: Object) -> Iterator[Cause]:
         return
     for index, (old, new) in enumerate(zip(was, is_now, strict=True)):
         for name in ("matchExpressions", "matchFields"):
-            if any(it not in list_at(new, name) for it in list_at(old, name)):
+            if any(value not in list_at(new, name) for value in list_at(old, name)):
                 yield Cause(
                     f"{place}[{index}]", "Invalid value: only additions are allowed (no mutations or deletions)"
                 )
@@ -262,11 +263,13 @@ def _affinity_causes(before: Object, after: Object) -> Iterator[Cause]:
 def _frozen(spec: Object) -> Object:
     """Return the spec of a pod without what may always change."""
     left = {
-        name: it for name, it in spec.items() if name not in ("activeDeadlineSeconds", "tolerations", "schedulingGates")
+        name: row
+        for name, row in spec.items()
+        if name not in ("activeDeadlineSeconds", "tolerations", "schedulingGates")
     }
     for name in ("containers", "initContainers"):
         if name in left:
-            left[name] = [{k: v for k, v in object_at(it).items() if k != "image"} for it in left[name]]
+            left[name] = [{k: v for k, v in object_at(value).items() if k != "image"} for value in left[name]]
     if left.get("terminationGracePeriodSeconds") == 1:
         left["terminationGracePeriodSeconds"] = -1
     return left

@@ -22,7 +22,7 @@ from kueuecore_apiserver.watches import Change
 __all__ = ["Reads", "check_options", "version_asked_for"]
 
 # How many paged lists are remembered.
-_MOST_PAGED = 256
+_MAX_PAGED = 256
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class Reads:
     def _selected(self, request: Request, resource: Resource) -> list[Object]:
         objects = self._store.objects(resource, request.namespace)
         select = _selector(request, resource)
-        return objects if select is None else [it for it in objects if select(it)]
+        return objects if select is None else [object_ for object_ in objects if select(object_)]
 
     def _keep(self, version: int, rest: list[Object]) -> str:
         """Remember the rest of a list under a token."""
@@ -92,7 +92,7 @@ class Reads:
         plain = encoded({"v": "meta.k8s.io/v1", "rv": version, "start": start, "n": self._store.random.getrandbits(32)})
         token = base64.urlsafe_b64encode(plain).decode().rstrip("=")
         self._pages[token] = _Page(version, rest)
-        if len(self._pages) > _MOST_PAGED:
+        if len(self._pages) > _MAX_PAGED:
             self._pages.popitem(last=False)
         return token
 
@@ -114,11 +114,11 @@ class Reads:
         if view is not View.PLAIN:
             return encoded(view.of_many(resource, items, metadata, request, self._store.api.now))
         head = encoded({"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata})
-        lines: Iterable[bytes] = (self._store.encoded(resource, it) for it in items)
+        lines: Iterable[bytes] = (self._store.encoded(resource, item) for item in items)
         if not resource.is_custom:
             # In a list, built-in objects lack apiVersion and kind.
             said = encoded({"apiVersion": resource.api_version, "kind": resource.kind})[:-1] + b","
-            lines = (b"{" + it[len(said) :] if it.startswith(said) else it for it in lines)
+            lines = (b"{" + line[len(said) :] if line.startswith(said) else line for line in lines)
         return head[:-1] + b',"items":[' + b",".join(lines) + b"]}"
 
     def line(self, request: Request, resource: Resource, select: Selector | None, change: Change) -> bytes:

@@ -76,7 +76,7 @@ class Request:
         split = urlsplit(target)
         query = dict(parse_qsl(split.query, keep_blank_values=True)) if split.query else {}
         request = cls(method, split.path, query, headers, verb=method.lower())
-        parts = [unquote(it) for it in split.path.strip("/").split("/")]
+        parts = [unquote(part) for part in split.path.strip("/").split("/")]
         if parts[0] == "api" and len(parts) > 2:
             request.version, parts = parts[1], parts[2:]
         elif parts[0] == "apis" and len(parts) > 3:

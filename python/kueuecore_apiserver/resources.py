@@ -181,14 +181,14 @@ class Registry:
 
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
         """Return the kind of an object, including hidden kinds."""
-        found = (it for it in self._of_path.values() if it.kind == kind and it.api_version == api_version)
+        found = (entry for entry in self._of_path.values() if entry.kind == kind and entry.api_version == api_version)
         return next(found, None)
 
     def stored(self, stored_as: str) -> Resource | None:
         """Return the kind, in its storage version, that the in-memory server stores under a name."""
-        for it in self._of_path.values():
-            if it.stored_as == stored_as and it.version == it.storage_version:
-                return it
+        for entry in self._of_path.values():
+            if entry.stored_as == stored_as and entry.version == entry.storage_version:
+                return entry
         return None
 
     def hide(self, group: str, plural: str) -> None:
@@ -215,15 +215,15 @@ class Registry:
         """Return the kind, with its group if another group had the name first. It stays, as objects carry it."""
         group, kind = text_at(crd, "spec", "group"), text_at(crd, "spec", "names", "kind")
         if (group, kind) not in self._names:
-            is_taken = kind in self._names.values() or any(it.kind == kind for it in BUILT_IN)
+            is_taken = kind in self._names.values() or any(resource.kind == kind for resource in BUILT_IN)
             self._names[group, kind] = f"{kind}.{group}" if is_taken else kind
         return self._names[group, kind]
 
 
 def _of_crd(crd: Object, stored_as: str) -> Iterable[Resource]:
     spec, names = object_at(crd, "spec"), object_at(crd, "spec", "names")
-    versions = [object_at(it) for it in list_at(spec, "versions")]
-    storage = next((text_at(it, "name") for it in versions if it.get("storage")), "")
+    versions = [object_at(version) for version in list_at(spec, "versions")]
+    storage = next((text_at(version, "name") for version in versions if version.get("storage")), "")
     for version in versions:
         if not version.get("served"):
             continue
@@ -242,5 +242,7 @@ def _of_crd(crd: Object, stored_as: str) -> Iterable[Resource]:
             storage_version=storage,
             crd=crd,
             shape=shape_of_schema(object_at(version, "schema", "openAPIV3Schema")),
-            selectable=tuple(text_at(it, "jsonPath").removeprefix(".") for it in list_at(version, "selectableFields")),
+            selectable=tuple(
+                text_at(field, "jsonPath").removeprefix(".") for field in list_at(version, "selectableFields")
+            ),
         )

@@ -82,7 +82,7 @@ def selector_of(
     def select(manifest: Object) -> bool:
         if by_labels:
             own = texts_at(manifest, "metadata", "labels")
-            if not all(it(own) for it in by_labels):
+            if not all(label(own) for label in by_labels):
                 return False
         return all((_field(manifest, path) == value) == wanted for path, value, wanted in by_fields)
 
@@ -108,7 +108,7 @@ def _by_labels(text: str) -> list[Callable[[_Labels], bool]]:
 
 
 def _membership(match: re.Match[str]) -> Callable[[_Labels], bool]:
-    key, values = match["key"], {it.strip() for it in match["values"].split(",")}
+    key, values = match["key"], {part.strip() for part in match["values"].split(",")}
     if match["operator"] == "in":
         return lambda labels: labels.get(key) in values
     return lambda labels: labels.get(key) not in values

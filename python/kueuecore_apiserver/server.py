@@ -33,8 +33,8 @@ from kueuecore_apiserver.watches import Change, Watcher, Watches
 __all__ = ["HttpApiServer"]
 
 _T = TypeVar("_T")
-_MOST_BYTES = 3 * 2**20
-_MOST_RECORDED = 100_000
+_MAX_BYTES = 3 * 2**20
+_MAX_RECORDED = 100_000
 _WATCH_SECONDS = 1800
 _STOP_SECONDS = 5.0
 _TOO_LARGE = "Request entity too large: limit is 3145728"
@@ -94,7 +94,7 @@ class HttpApiServer:
         _require_loopback(host)
         self.api = ApiServer() if api is None else api
         self.faults = faults
-        self.requests: deque[Request] = deque(maxlen=_MOST_RECORDED)
+        self.requests: deque[Request] = deque(maxlen=_MAX_RECORDED)
         """The requests so far, newest last."""
         self._store = Store(self.api, clock=clock, seed=seed, schemas=schemas, webhooks=webhooks)
         self._watches = Watches(self.api, keep=keep_changes)
@@ -194,7 +194,7 @@ class HttpApiServer:
             RefusedError: One of them is refused; the earlier ones exist.
         """
         for manifest in manifests:
-            self.call(lambda api, it=manifest: load_object(self._handler, it))  # type: ignore[misc]
+            self.call(lambda api, entry=manifest: load_object(self._handler, entry))  # type: ignore[misc]
 
     def collect_garbage(self) -> int:
         """Delete objects without owners, and the contents of ending namespaces.
@@ -269,7 +269,7 @@ class HttpApiServer:
             answer = self._met(bug)
         request.code = answer.code
         if request.warnings:
-            answer.headers["Warning"] = ", ".join(f"299 - {json.dumps(it)}" for it in request.warnings)
+            answer.headers["Warning"] = ", ".join(f"299 - {json.dumps(warning)}" for warning in request.warnings)
         request.remember_less()
         if self._collects_garbage and request.verb not in ("get", "list"):
             self._garbage.collect()
@@ -334,8 +334,8 @@ class HttpApiServer:
         """Send the changes since the requested version, or the existing objects, and from then on all changes."""
         version = version_asked_for(request)
         if version is None:
-            for it in self._store.objects(resource, request.namespace):
-                watcher.put(Change(self.api.version, "ADDED", it, None))
+            for object_ in self._store.objects(resource, request.namespace):
+                watcher.put(Change(self.api.version, "ADDED", object_, None))
         else:
             for change in self._watches.since(watcher.kind, version):
                 watcher.put(change)
@@ -357,7 +357,7 @@ def _require_loopback(host: str) -> None:
 def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> BaseRequest:
     """Create a request for aiohttp (hence the types), with room for the largest object."""
     loop = asyncio.get_running_loop()
-    return BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=_MOST_BYTES)
+    return BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=_MAX_BYTES)
 
 
 def _response(answer: Answer) -> web.Response:

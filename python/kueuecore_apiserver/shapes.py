@@ -169,7 +169,7 @@ def _schema_shape(schema: JsonObject) -> Shape:
         return _list_shape(schema)
     if text_at(schema, "x-kubernetes-map-type") == "atomic":
         return ATOMIC
-    fields = {name: _schema_shape(object_at(it)) for name, it in object_at(schema, "properties").items()}
+    fields = {name: _schema_shape(object_at(other)) for name, other in object_at(schema, "properties").items()}
     interesting = {name: shape for name, shape in fields.items() if shape is not ANY}
     others = _schema_shape(object_at(schema, "additionalProperties"))
     if not interesting and others is ANY:

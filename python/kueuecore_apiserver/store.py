@@ -131,7 +131,7 @@ class Store:
         """Return the objects of a kind, in one namespace or in all, ordered by namespace and name."""
         found, _ = self.api.list(resource.stored_as)
         if namespace and resource.namespaced:
-            return [it for it in found if it["metadata"].get("namespace") == namespace]
+            return [error for error in found if error["metadata"].get("namespace") == namespace]
         return found
 
     def schema(self, resource: Resource) -> Schema | None:

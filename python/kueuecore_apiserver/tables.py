@@ -57,7 +57,7 @@ class View(Enum):
         """Return a list in this view."""
         if self is View.TABLE:
             return _table(resource, items, metadata, request, now)
-        listed = [{**_metadata_alone(it), "kind": "PartialObjectMetadata", "apiVersion": _META} for it in items]
+        listed = [{**_metadata_alone(item), "kind": "PartialObjectMetadata", "apiVersion": _META} for item in items]
         return {"kind": "PartialObjectMetadataList", "apiVersion": _META, "metadata": metadata, "items": listed}
 
 
@@ -71,8 +71,8 @@ def view_of(accept: str) -> View:
     if "as=" not in accept:
         return View.PLAIN
     for option in accept.split(","):
-        media_type, *parameters = (it.strip() for it in option.split(";"))
-        settings = dict(it.partition("=")[::2] for it in parameters)
+        media_type, *parameters = (part.strip() for part in option.split(";"))
+        settings = dict(parameter.partition("=")[::2] for parameter in parameters)
         if media_type == "application/json" and settings.get("v", "v1") == "v1":
             try:
                 return View(settings.get("as", ""))
@@ -121,17 +121,17 @@ def _included(item: Object, resource: Resource, included: str) -> Object:
 def _columns(resource: Resource) -> list[Object]:
     """Return the columns after the name: those of the CustomResourceDefinition, or else the age."""
     versions = map(object_at, list_at(resource.crd, "spec", "versions")) if resource.crd is not None else ()
-    found = next((it for it in versions if text_at(it, "name") == resource.version), {})
+    found = next((version for version in versions if text_at(version, "name") == resource.version), {})
     columns: list[Object] = [
         {
-            "name": text_at(it, "name"),
-            "type": text_at(it, "type"),
-            "format": text_at(it, "format"),
-            "description": text_at(it, "description"),
-            "priority": it.get("priority", 0),
-            "jsonPath": text_at(it, "jsonPath"),
+            "name": text_at(column, "name"),
+            "type": text_at(column, "type"),
+            "format": text_at(column, "format"),
+            "description": text_at(column, "description"),
+            "priority": column.get("priority", 0),
+            "jsonPath": text_at(column, "jsonPath"),
         }
-        for it in map(object_at, list_at(found, "additionalPrinterColumns"))
+        for column in map(object_at, list_at(found, "additionalPrinterColumns"))
     ]
     return columns or [_AGE]
 
@@ -163,7 +163,7 @@ def values_at(value: _Json, path: str) -> list[_Json]:
     """
     found = [value]
     for match in _STEP.finditer(path):
-        found = [it for one in found for it in _step(one, match)]
+        found = [json for one in found for json in _step(one, match)]
     return found
 
 
@@ -179,7 +179,7 @@ def _step(value: _Json, match: re.Match[str]) -> list[_Json]:
         return [value[index]] if -len(value) <= index < len(value) else []
     if match["all"] is not None:
         return list(value)
-    return [it for it in value if values_at(it, f".{match['key']}") == [match["value"]]]
+    return [row for row in value if values_at(row, f".{match['key']}") == [match["value"]]]
 
 
 def _age(time: _Json, now: int) -> str:

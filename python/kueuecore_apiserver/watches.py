@@ -81,14 +81,14 @@ class Watches:
 
     def _forget(self) -> None:
         """Drop all but the newest changes."""
-        versions = sorted(it.version for changes in self._changes.values() for it in changes)
+        versions = sorted(change.version for changes in self._changes.values() for change in changes)
         self._forgotten = versions[-self._keep - 1]
         for kind, changes in self._changes.items():
-            start = bisect_right(changes, self._forgotten, key=lambda it: it.version)
+            start = bisect_right(changes, self._forgotten, key=lambda change: change.version)
             self._changes[kind] = changes[start:]
         self._n_changes = sum(map(len, self._changes.values()))
         # The in-memory server keeps events for callers that ask for them; here nothing does.
-        self._api.history = [it for it in self._api.history if it[0] > self._forgotten]
+        self._api.history = [row for row in self._api.history if row[0] > self._forgotten]
 
     @property
     def oldest(self) -> int:
@@ -104,7 +104,7 @@ class Watches:
         if version < self.oldest:
             raise expired(f"too old resource version: {version} ({self.oldest})")
         changes = self._changes.get(kind, [])
-        return iter(changes[bisect_right(changes, version, key=lambda it: it.version) :])
+        return iter(changes[bisect_right(changes, version, key=lambda change: change.version) :])
 
     def add(self, watcher: Watcher) -> None:
         """Start sending changes to a watcher."""

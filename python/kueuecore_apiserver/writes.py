@@ -35,7 +35,7 @@ _MODIFIED = "the object has been modified; please apply your changes to the late
 # Fields that a new object does not bring along.
 _OF_THE_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation",
                   "selfLink", "managedFields")  # fmt: skip
-_MOST_NAMES_TRIED = 8
+_MAX_NAMES_TRIED = 8
 
 
 class Writes:
@@ -64,15 +64,17 @@ class Writes:
             raise bad_request("resourceVersion should not be set on objects to be created")
         if resource.namespaced and given.get("namespace", request.namespace) != request.namespace:
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-        metadata = {name: it for name, it in given.items() if name not in (*_OF_THE_SERVER, "namespace")}
+        metadata = {
+            name: assignment for name, assignment in given.items() if name not in (*_OF_THE_SERVER, "namespace")
+        }
         if resource.namespaced:
             metadata["namespace"] = request.namespace
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = self._generated(resource, request.namespace, str(metadata["generateName"]))
         drops_status = resource.has_status
         parts = {
-            name: it
-            for name, it in body.items()
+            name: entry
+            for name, entry in body.items()
             if name not in ("apiVersion", "kind", "metadata") and not (drops_status and name == "status")
         }
         return {
@@ -83,7 +85,7 @@ class Writes:
         }
 
     def _generated(self, resource: Resource, namespace: str, base: str) -> str:
-        for _ in range(_MOST_NAMES_TRIED):
+        for _ in range(_MAX_NAMES_TRIED):
             name = base[:58] + self._store.new_suffix()
             if self._store.find(resource, namespace, name) is None:
                 break
@@ -265,7 +267,7 @@ def _with_servers_metadata(old: Object, new: Object) -> Object:
     """Keep the fields that only the server writes."""
     alone = (*_OF_THE_SERVER, "name", "namespace", "resourceVersion")
     kept = {name: old["metadata"][name] for name in alone if name in old["metadata"]}
-    free = {name: it for name, it in object_at(new, "metadata").items() if name not in alone}
+    free = {name: entry for name, entry in object_at(new, "metadata").items() if name not in alone}
     return {**new, "apiVersion": old["apiVersion"], "kind": old["kind"], "metadata": {**free, **kept}}
 
 
@@ -274,12 +276,12 @@ def _only_its_part(resource: Resource, request: Request, old: Object, body: Obje
     if request.subresource == "status":
         # For built-in kinds, a write of the status may change labels and the like; for custom ones it may not.
         metadata = old["metadata"] if resource.is_custom else body["metadata"]
-        rest = {name: it for name, it in old.items() if name not in ("status", "metadata")}
+        rest = {name: entry for name, entry in old.items() if name not in ("status", "metadata")}
         status = {"status": body["status"]} if body.get("status") is not None else {}
         return {**rest, "metadata": metadata, **status}
     if not resource.has_status:
         return body
-    rest = {name: it for name, it in body.items() if name != "status"}
+    rest = {name: entry for name, entry in body.items() if name != "status"}
     return {**rest, "status": old["status"]} if "status" in old else rest
 
 
@@ -288,17 +290,17 @@ def _applied_part(resource: Resource, request: Request, config: Object) -> Objec
     names = ("apiVersion", "kind", "metadata")
     if request.subresource == "status":
         metadata = {name: config["metadata"][name] for name in ("name", "namespace") if name in config["metadata"]}
-        part = {name: it for name, it in config.items() if name in ("apiVersion", "kind", "status")}
+        part = {name: row for name, row in config.items() if name in ("apiVersion", "kind", "status")}
         return {**part, "metadata": metadata if resource.is_custom else config["metadata"]}
     if request.subresource:
         raise no_such_resource()
     if not resource.has_status:
         return config
-    return {name: it for name, it in config.items() if name in names or name != "status"}
+    return {name: row for name, row in config.items() if name in names or name != "status"}
 
 
 def _with_owners_of(new: Object, owners: object) -> Object:
-    metadata = {name: it for name, it in new["metadata"].items() if name != "managedFields"}
+    metadata = {name: row for name, row in new["metadata"].items() if name != "managedFields"}
     return {**new, "metadata": {**metadata, "managedFields": owners} if owners else metadata}
 
 
@@ -312,7 +314,11 @@ def _with_names(crd: Object, time: str) -> Object:
         {"type": type_, "status": "True", "lastTransitionTime": time, "reason": reason, "message": message}
         for type_, reason, message in accepted
     ]
-    stored = [text_at(it, "name") for it in map(object_at, list_at(crd, "spec", "versions")) if it.get("storage")]
+    stored = [
+        text_at(version, "name")
+        for version in map(object_at, list_at(crd, "spec", "versions"))
+        if version.get("storage")
+    ]
     names = object_at(crd, "spec", "names")
     singular = text_at(names, "singular") or text_at(names, "kind").lower()
     list_kind = text_at(names, "listKind") or f"{text_at(names, 'kind')}List"

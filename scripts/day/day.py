@@ -30,7 +30,7 @@ __all__ = ["Day"]
 
 _Object = dict[str, Any]
 # More steps than any job needs.
-_MOST_STEPS = 120
+_MAX_STEPS = 120
 
 
 class Day:
@@ -66,7 +66,7 @@ class Day:
             while not self._is_done():
                 self._play_step(replicas)
                 self._step += 1
-                assert self._step < _MOST_STEPS, "the day does not end"
+                assert self._step < _MAX_STEPS, "the day does not end"
             # Queue statuses lag a second behind.
             time.sleep(2)
             self._settle(replicas)
@@ -94,8 +94,8 @@ class Day:
         if self._step == BACK_AT and self._place.restore(LOST_NODE):
             self._say(f"node {LOST_NODE} is back")
             self._settle(replicas)
-        coming = [it for it in self._jobs if it.step == self._step]
-        kill = next((it for it in kills() if it.step == self._step), None)
+        coming = [job for job in self._jobs if job.step == self._step]
+        kill = next((kill for kill in kills() if kill.step == self._step), None)
         if kill is not None:
             self._kill(kill, coming.pop(0), replicas)
         for planned in coming:
@@ -140,8 +140,8 @@ class Day:
     def _is_done(self) -> bool:
         if self._step <= self._jobs[-1].step:
             return False
-        found = {text_at(it, "metadata", "name"): it for it in list_all(self._api, "Job")[0]}
-        return all(_is_complete(found[it.name]) for it in self._jobs)
+        found = {text_at(row, "metadata", "name"): row for row in list_all(self._api, "Job")[0]}
+        return all(_is_complete(found[job.name]) for job in self._jobs)
 
     def _create(self, manifest: _Object) -> None:
         kind, namespace = manifest["kind"], text_at(manifest, "metadata", "namespace")
@@ -172,14 +172,16 @@ class Day:
 
     def _outcome(self) -> _Object:
         statuses = {
-            f"{kind} {text_at(it, 'metadata', 'name')}": comparable(object_at(it, "status"))
+            f"{kind} {text_at(row, 'metadata', 'name')}": comparable(object_at(row, "status"))
             for kind in ("Job", "Workload", "ClusterQueue", "LocalQueue")
-            for it in list_all(self._api, kind)[0]
-            if text_at(it, "metadata", "namespace") in ("", NAMESPACE)
+            for row in list_all(self._api, kind)[0]
+            if text_at(row, "metadata", "namespace") in ("", NAMESPACE)
         }
         return {"jobs": self._timeline.stories, "statuses": statuses}
 
 
 def _is_complete(job: _Object) -> bool:
     conditions = list_at(job, "status", "conditions")
-    return any(text_at(it, "type") == "Complete" and text_at(it, "status") == "True" for it in conditions)
+    return any(
+        text_at(condition, "type") == "Complete" and text_at(condition, "status") == "True" for condition in conditions
+    )

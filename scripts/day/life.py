@@ -63,7 +63,7 @@ class Life:
 
     def _run(self, job: _Object) -> None:
         name, status = job["metadata"]["name"], object_at(job, "status")
-        if any(text_at(it, "type") == "Complete" for it in list_at(status, "conditions")):
+        if any(text_at(condition, "type") == "Complete" for condition in list_at(status, "conditions")):
             return
         n_pods = 0 if job["spec"].get("suspend") or name in self._ended else job["spec"]["parallelism"]
         if "kueue.x-k8s.io/podset-required-topology" in object_at(job, "spec", "template", "metadata", "annotations"):
@@ -80,14 +80,14 @@ class Life:
     def _run_pods(self, job: _Object, n_pods: int) -> int:
         """Scale a job to `n_pods` pods; return how many run."""
         name = job["metadata"]["name"]
-        mine = {it["metadata"]["name"]: it for it in self._cluster.list("Pod")[0] if _owner(it) == name}
-        for pod in [it for it in mine.values() if n_pods == 0]:
+        mine = {letter["metadata"]["name"]: letter for letter in self._cluster.list("Pod")[0] if _owner(letter) == name}
+        for pod in [entry for entry in mine.values() if n_pods == 0]:
             self._delete_pod(pod)
         for index in range(n_pods):
             if f"{name}-{index}" not in mine:
                 self._create_pod(job, index)
         n_running = 0
-        for pod in (it for it in self._cluster.list("Pod")[0] if n_pods and _owner(it) == name):
+        for pod in (letter for letter in self._cluster.list("Pod")[0] if n_pods and _owner(letter) == name):
             is_running = object_at(pod, "status").get("phase") == "Running"
             if is_running or not (name in self._shaken or list_at(pod, "spec", "schedulingGates")):
                 n_running += 1

@@ -209,7 +209,7 @@ class Given:
         """Return the sum of the versions of jobs and Workloads."""
         api = self.connect()
         versions = (list_all(api, kind)[0] for kind in ("Job", "Workload"))
-        return sum(int(text_at(it, "metadata", "resourceVersion")) for objects in versions for it in objects)
+        return sum(int(text_at(object_, "metadata", "resourceVersion")) for objects in versions for object_ in objects)
 
     def advance(self) -> None:
         """Do nothing: the cluster does it."""

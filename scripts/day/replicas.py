@@ -71,7 +71,9 @@ class Replicas:
         except RefusedError:
             return None
         pid = holder.rpartition("_")[2]
-        return next((it for it in self._running if str(it.pid) == pid and it.poll() is None), None)
+        return next(
+            (manifest for manifest in self._running if str(manifest.pid) == pid and manifest.poll() is None), None
+        )
 
     def wait_for_leader(self, *, seconds: float = 60.0) -> None:
         """Wait until there is a leader.
@@ -81,7 +83,7 @@ class Replicas:
         """
         until = time.monotonic() + seconds
         while self.leader() is None:
-            ended = [it.returncode for it in self._running if it.poll() is not None]
+            ended = [manifest.returncode for manifest in self._running if manifest.poll() is not None]
             if ended:
                 raise RuntimeError(f"a replica has ended with {ended[0]}: see {self._folder}")
             if time.monotonic() > until:
@@ -100,7 +102,7 @@ class Replicas:
 
     def replace_dead(self) -> None:
         """Start another replica for each that was killed."""
-        for process in [it for it in self._running if it.poll() is not None]:
+        for process in [manifest for manifest in self._running if manifest.poll() is not None]:
             self._running.remove(process)
             self.start()
 

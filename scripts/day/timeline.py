@@ -44,7 +44,9 @@ class Timeline:
         """Process a new or changed Workload."""
         owners = list_at(workload, "metadata", "ownerReferences")
         job = text_at(owners[0], "name") if owners else text_at(workload, "metadata", "name")
-        conditions = {text_at(it, "type"): object_at(it) for it in list_at(workload, "status", "conditions")}
+        conditions = {
+            text_at(condition, "type"): object_at(condition) for condition in list_at(workload, "status", "conditions")
+        }
         state = decided(workload)
         what = str(state) if state.what in ("admitted", "evicted") else ""
         if conditions.get("Finished", {}).get("status") == "True":
@@ -61,8 +63,8 @@ def comparable(value: Any) -> Any:
         # Whether pods were briefly seen as not ready also depends on timing.
         return {"type": "PodsReady", "status": value["status"]}
     if isinstance(value, dict):
-        return {key: comparable(it) for key, it in value.items() if key not in _OF_A_RUN}
+        return {key: comparable(row) for key, row in value.items() if key not in _OF_A_RUN}
     if isinstance(value, list):
         # The order in which conditions appeared depends on timing.
-        return sorted((comparable(it) for it in value), key=lambda it: json.dumps(it, sort_keys=True))
+        return sorted((comparable(row) for row in value), key=lambda row: json.dumps(row, sort_keys=True))
     return _OF_A_RUN_TEXT.sub("UID: ...", value) if isinstance(value, str) else value

@@ -90,7 +90,7 @@ class Kill:
 
 def jobs() -> Iterator[PlannedJob]:
     """Yield sixty jobs: at each step, one of research and one of products."""
-    queues = [[name for name, cohort in QUEUES.items() if cohort == it] for it in ("research", "products")]
+    queues = [[name for name, cohort in QUEUES.items() if cohort == text] for text in ("research", "products")]
     for step in range(N_STEPS):
         for cohort, names in enumerate(queues):
             queue = names[(step + cohort) % 3]

@@ -16,7 +16,7 @@ PATH = re.compile(r"(?<![\w./-])(?:tests|docs|rust|python|scripts|benches|fuzz|e
 
 def anchors(page: str) -> set[str]:
     headings = re.findall(r"^#+ (.*)$", page, re.M)
-    return {re.sub(r"[^\w -]", "", it).lower().replace(" ", "-") for it in headings}
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
 def problem(is_code: bool, text: str, target: str, anchor: str) -> str:
@@ -35,13 +35,13 @@ def problem(is_code: bool, text: str, target: str, anchor: str) -> str:
 def test_every_link_leads_to_a_file_that_has_the_name() -> None:
     links = LINK.findall(PAGE)
     assert len(links) > 50
-    assert [it for it in (problem(bool(code), *rest) for code, *rest in links) if it] == []
+    assert [link for link in (problem(bool(code), *rest) for code, *rest in links) if link] == []
 
 
 def test_every_path_in_a_command_exists() -> None:
     paths = set(PATH.findall(LINK.sub("", PAGE)))
     assert "tests/unit/test_kinds.py" in paths
-    assert [it for it in sorted(paths) if not (ROOT / it).exists()] == []
+    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
 
 
 def test_every_command_of_make_is_a_target() -> None:

@@ -43,7 +43,7 @@ class _Expression:
 @cache
 def _sources() -> dict[str, str]:
     files = sorted(_PACKAGE.rglob("*.py"))
-    named = {str(it.relative_to(_PACKAGE)): it.read_text(encoding="utf-8") for it in files}
+    named = {str(file.relative_to(_PACKAGE)): file.read_text(encoding="utf-8") for file in files}
     return {name: text for name, text in named.items() if name.partition("/")[0] not in _PROOF}
 
 
@@ -51,20 +51,20 @@ def _calls(name: str, text: str) -> Iterator[tuple[ast.Call, str]]:
     """Each call of a function of `re`, and the name to which its result is assigned."""
     tree = ast.parse(text)
     names = {
-        id(it.value): it.targets[0].id
-        for it in ast.walk(tree)
-        if isinstance(it, ast.Assign) and isinstance(it.targets[0], ast.Name)
+        id(node.value): node.targets[0].id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
-    for it in ast.walk(tree):
-        if isinstance(it, ast.Call) and isinstance(it.func, ast.Attribute):
-            of = it.func.value
-            if isinstance(of, ast.Name) and of.id == "re" and it.func.attr in (*_METHODS, "compile", "subn"):
-                yield it, names.get(id(it), "")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            of = node.func.value
+            if isinstance(of, ast.Name) and of.id == "re" and node.func.attr in (*_METHODS, "compile", "subn"):
+                yield node, names.get(id(node), "")
 
 
 @cache
 def _expressions() -> tuple[_Expression, ...]:
-    return tuple({(it.pattern, it.methods): it for it in _found()}.values())
+    return tuple({(expression.pattern, expression.methods): expression for expression in _found()}.values())
 
 
 def _found() -> Iterator[_Expression]:
@@ -92,7 +92,7 @@ def _found() -> Iterator[_Expression]:
 def _flags(call: ast.Call, module: object) -> int:
     assert isinstance(call.func, ast.Attribute)
     place = {"compile": 1, "sub": 4, "subn": 4, "split": 3}.get(call.func.attr, 2)
-    given = [it.value for it in call.keywords if it.arg == "flags"] + call.args[place : place + 1]
+    given = [keyword.value for keyword in call.keywords if keyword.arg == "flags"] + call.args[place : place + 1]
     return int(eval(compile(ast.Expression(given[0]), "", "eval"), vars(module))) if given else 0
 
 
@@ -133,7 +133,7 @@ def _characters(tree: Any) -> Iterator[str]:
     """Some of the characters that a part of an expression takes."""
     for op, value in tree:
         if op is ops.IN:
-            yield from (it for part in value for it in _of_class(part))
+            yield from (entry for part in value for entry in _of_class(part))
             if value[0][0] is ops.NEGATE:
                 yield from "a0 -;\x01"
         elif op in (ops.LITERAL, ops.NOT_LITERAL, ops.ANY):
@@ -176,7 +176,7 @@ def _sample(tree: Any) -> str:
             written += "a" if op is ops.ANY or value != ord("a") else "b"
         elif op is ops.IN:
             negated = value[0][0] is ops.NEGATE
-            written += "a" if negated else next((it for part in value for it in _of_class(part)), "")
+            written += "a" if negated else next((entry for part in value for entry in _of_class(part)), "")
         elif op in (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT):
             written += _sample(value[2]) * max(value[0], 1)
         elif op is ops.SUBPATTERN:
@@ -218,7 +218,7 @@ def test_regular_expressions_are_linear(part: int) -> None:
     slow = []
     for expression in _expressions()[part::4]:
         # What is slow once only may have been disturbed.
-        text = next((it for it in _pumped(expression) if all(_is_slow(expression, it) for _ in range(2))), None)
+        text = next((name for name in _pumped(expression) if all(_is_slow(expression, name) for _ in range(2))), None)
         if text is not None:
             slow.append(f"{expression.place} {expression.pattern.pattern!r} on {text[:40]!r}...{text[-10:]!r}")
     assert slow == []
@@ -227,4 +227,4 @@ def test_regular_expressions_are_linear(part: int) -> None:
 def test_the_check_finds_quadratic_expressions() -> None:
     for pattern in (r"[.\d_]*\d[.\d_]*", r"^[ \t]*;[; \t]*(.*?)[ \t]*:$", r"(a|b|ab)*c", r"\s+$"):
         expression = _Expression("here", re.compile(pattern), ("fullmatch", "search"))
-        assert any(_is_slow(expression, it) for it in _pumped(expression)), pattern
+        assert any(_is_slow(expression, name) for name in _pumped(expression)), pattern

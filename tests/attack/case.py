@@ -52,9 +52,9 @@ def size_of(value: Any, depth: int = 0) -> int:
     if isinstance(value, np.ndarray):
         return int(value.size) * value.itemsize
     if depth < 50 and type(value) is dict:
-        return sum(size_of(key, depth + 1) + size_of(it, depth + 1) + 2 for key, it in value.items()) + 2
+        return sum(size_of(key, depth + 1) + size_of(row, depth + 1) + 2 for key, row in value.items()) + 2
     if depth < 50 and type(value) in (list, tuple):
-        return sum(size_of(it, depth + 1) + 1 for it in value) + 2
+        return sum(size_of(row, depth + 1) + 1 for row in value) + 2
     if depth < 50 and isinstance(value, Mapping) and hasattr(value, "object"):
         return size_of(value.object, depth + 1)
     return 8

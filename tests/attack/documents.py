@@ -287,6 +287,8 @@ CONFIGURATION: Json = {
 def examples() -> dict[str, tuple[Json, ...]]:
     """The documents of each example's files, by the path of the file."""
     return {
-        str(file.relative_to(ROOT)): tuple(it for it in yaml.safe_load_all(file.read_text()) if isinstance(it, dict))
+        str(file.relative_to(ROOT)): tuple(
+            entry for entry in yaml.safe_load_all(file.read_text()) if isinstance(entry, dict)
+        )
         for file in sorted(ROOT.glob("*/*.yaml"))
     }

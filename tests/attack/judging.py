@@ -22,17 +22,17 @@ __all__ = ["Verdict", "judged"]
 
 _PACKAGE = str(Path(kueuecore.__file__).parent)
 _SECONDS_OF_A_BYTE = 40e-6
-_MOST_GROWTH = 2.5
+_MAX_GROWTH = 2.5
 """How many times as long double the input may take."""
 _LONG = 0.8
 """Seconds from which growth counts: less says little."""
 _ROUNDS = 4
 _MEMORY = 150 * 2**20
 _MEMORY_OF_A_BYTE = 1_000
-_LONGEST_MESSAGE = 100_000
+_MAX_MESSAGE = 100_000
 _MESSAGE_OF_A_BYTE = 100
 """Each of many wrong items may have its own line."""
-_LONGEST_WORD = 800
+_MAX_WORD = 800
 _PARTS = ("an object must be ", "an object is ", "an event must be ")
 """How errors about one item begin: the argument that they mean is the sequence."""
 _TIMES = {"now", "since", "until"}
@@ -84,7 +84,7 @@ def _growth(once: Callable[[], object], twice: Callable[[], object], seconds: fl
     """What is wrong with the time at double size: the best of several rounds, as anything may disturb one."""
     least, most = seconds, _seconds(twice)
     for _ in range(_ROUNDS):
-        if most <= max(_LONG, _MOST_GROWTH * least):
+        if most <= max(_LONG, _MAX_GROWTH * least):
             return ""
         least, most = min(least, _seconds(once)), min(most, _seconds(twice))
     return f"took {most:.1f} s at double size, {least:.1f} s before"
@@ -113,9 +113,9 @@ def _complaint(case: Case, error: BaseException) -> str:
     is_builtin = type(error) in (TypeError, ValueError)
     if not (is_own or is_builtin) or not text.strip():
         return f"{_shown(error)}\n{''.join(traceback.format_exception(error))}"
-    if len(text) > _LONGEST_MESSAGE + _MESSAGE_OF_A_BYTE * case.size:
+    if len(text) > _MAX_MESSAGE + _MESSAGE_OF_A_BYTE * case.size:
         return f"an error of {len(text)} characters: {text[:200]}"
-    if (longest := max(map(len, text.split()))) > _LONGEST_WORD:
+    if (longest := max(map(len, text.split()))) > _MAX_WORD:
         return f"an error with a word of {longest} characters: {text[:200]}"
     if is_builtin and not _names_something(case, text):
         return f"names neither argument nor field: {_shown(error)}\n{''.join(traceback.format_exception(error))}"
@@ -131,7 +131,7 @@ def _names_something(case: Case, text: str) -> bool:
 
 
 def _shown(error: BaseException) -> str:
-    frames = [it for it in traceback.extract_tb(error.__traceback__) if it.filename.startswith(_PACKAGE)]
+    frames = [entry for entry in traceback.extract_tb(error.__traceback__) if entry.filename.startswith(_PACKAGE)]
     place = f" at {frames[-1].filename.removeprefix(_PACKAGE)}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{place}: {str(error)[:300]}"
 

@@ -122,8 +122,8 @@ def copied(value: Any, depth: int = 0) -> Any:
     if depth > _DEEPEST:
         return value
     if type(value) is dict:
-        return {key: copied(it, depth + 1) for key, it in value.items()}
-    return [copied(it, depth + 1) for it in value] if type(value) is list else value
+        return {key: copied(row, depth + 1) for key, row in value.items()}
+    return [copied(row, depth + 1) for row in value] if type(value) is list else value
 
 
 def damaged(

@@ -126,7 +126,7 @@ def test_words_in_tables_are_not_broken(page: Any) -> None:
         }).map(it => it.textContent)"""
     )
     # A name may break at its hyphens.
-    assert [it for it in breaks if "-" not in it and "/" not in it] == []
+    assert [other for other in breaks if "-" not in other and "/" not in other] == []
 
 
 def test_the_keyboard_reaches_the_figures_and_opens_their_tables(page: Any) -> None:

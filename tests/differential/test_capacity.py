@@ -42,19 +42,19 @@ def check_capacity(comparison: Comparison) -> bool:
     """Returns whether there is any."""
     rows = comparison.play.engine.domain_capacity()
     leaves = leaves_of(rows)
-    of_engine = {(it.flavor, it.path, it.resource): counted(it.resource, it.free) for it in leaves}
+    of_engine = {(leaf.flavor, leaf.path, leaf.resource): counted(leaf.resource, leaf.free) for leaf in leaves}
     of_reference = free_of_reference(comparison)
     # Where a resource is missing, one of the two may have a zero, and nothing fits what is used.
     shared = of_engine.keys() & {key for key, _ in of_reference.items()}
     assert {key: of_engine[key] for key in shared} == {key: of_reference[key] for key in shared}
     assert {key: n for key, n in of_engine.items() if n and key not in shared} == {}
     for row in rows:
-        below = [it for it in leaves if it.flavor == row.flavor and it.path[: len(row.path)] == row.path]
-        same = [it for it in below if it.resource == row.resource]
+        below = [leaf for leaf in leaves if leaf.flavor == row.flavor and leaf.path[: len(row.path)] == row.path]
+        same = [leaf for leaf in below if leaf.resource == row.resource]
         for field in ("allocatable", "outside", "used", "free"):
-            total = sum(amount(getattr(it, field)) for it in same)
+            total = sum(amount(getattr(leaf, field)) for leaf in same)
             assert amount(getattr(row, field)) == total, (row, field)
-        assert row.n_nodes == sum(it.n_nodes for it in same)
+        assert row.n_nodes == sum(leaf.n_nodes for leaf in same)
         assert amount(row.allocatable) == amount(row.outside) + amount(row.used) + amount(row.free)
     return bool(of_engine)
 

@@ -48,7 +48,7 @@ def status(random: Random, flavor: str) -> dict[str, Any]:
             is_true = random.random() < 0.6
             said.append(condition(kind, is_true, random.choice(reasons), random.choice("abc"), time))
     random.shuffle(said)
-    is_admitted = any(it["type"] == "Admitted" and it["status"] == "True" for it in said)
+    is_admitted = any(switch["type"] == "Admitted" and switch["status"] == "True" for switch in said)
     made: dict[str, Any] = {"conditions": said}
     if is_admitted or random.random() < 0.3:
         made["admission"] = admission("queue", flavor)
@@ -80,16 +80,22 @@ def family(random: Random) -> tuple[dict[str, Any], list[dict[str, Any]], dict[s
             it["metadata"]["annotations"]["kueue.x-k8s.io/admission-gated-by"] = "somebody"
         variants.append(it)
     of = parent(status(random, "a"), **spec)
-    for it in (of, *variants):
-        it["metadata"] = {"generation": 1, "labels": {}, "annotations": {}, "ownerReferences": [], **it["metadata"]}
-        for said in it["status"]["conditions"]:
+    for other in (of, *variants):
+        other["metadata"] = {
+            "generation": 1,
+            "labels": {},
+            "annotations": {},
+            "ownerReferences": [],
+            **other["metadata"],
+        }
+        for said in other["status"]["conditions"]:
             said["observedGeneration"] = 1
     return of, variants, cluster_queue(*names, **policy)
 
 
 def by_type(workload: Any) -> Any:
     """A Workload whose conditions are in order."""
-    said = sorted(workload["status"].get("conditions", ()), key=lambda it: it["type"])
+    said = sorted(workload["status"].get("conditions", ()), key=lambda other: other["type"])
     return {**workload, "status": {**workload["status"], "conditions": said}}
 
 
@@ -103,13 +109,13 @@ def test_product_and_reference_say_the_same_of_a_family(seed: int) -> None:
         settings = Settings({"featureGates": gates})
         expected = look(of, variants, queue["spec"], NOW, settings)
         review = reconcile_parent(of, variants, queue, now=NOW, configuration=configuration(**gates))
-        assert [flavor_of(it) for it in review.creates] == expected.missing
-        assert sorted(workload_key(it)[1] for it in review.deletes) == sorted(expected.deleted)
-        kept = {it["metadata"]["name"]: it for it in (of, *variants)}
-        kept |= {workload_key(it)[1]: it for it in review.changed}
-        found = {name: by_type(it) for name, it in kept.items() if name == PARENT or name not in expected.deleted}
-        assert found == {name: by_type(it) for name, it in expected.workloads.items()}
-        assert [(it.name, it.reason, it.message) for it in review.events] == expected.events
+        assert [flavor_of(create) for create in review.creates] == expected.missing
+        assert sorted(workload_key(delete)[1] for delete in review.deletes) == sorted(expected.deleted)
+        kept = {other["metadata"]["name"]: other for other in (of, *variants)}
+        kept |= {workload_key(manifest)[1]: manifest for manifest in review.changed}
+        found = {name: by_type(quota) for name, quota in kept.items() if name == PARENT or name not in expected.deleted}
+        assert found == {name: by_type(workload) for name, workload in expected.workloads.items()}
+        assert [(event.name, event.reason, event.message) for event in review.events] == expected.events
         assert review.again_at == expected.again_at
         n_changed += bool(review.changed)
     assert n_changed > 50

@@ -78,7 +78,7 @@ def compared(run: Json) -> Json:
     found = reported(run)
     for cycle in found["cycles"]:
         cycle["evicted"] = [
-            {k: v for k, v in it.items() if (k, v) != ("again", False)} for it in cycle.get("evicted", ())
+            {k: v for k, v in entry.items() if (k, v) != ("again", False)} for entry in cycle.get("evicted", ())
         ]
     return found
 

@@ -39,7 +39,7 @@ class EngineAndReference(RuleBasedStateMachine):
     def a_world(self, data: st.DataObject) -> None:
         self.stock = data.draw(stocks(Limits(workloads=4)))
         self.scenario = History(*data.draw(contents(self.stock)))
-        self.known = {key_of(it): it for it in self.scenario.objects if it["kind"] == "Workload"}
+        self.known = {key_of(object_): object_ for object_ in self.scenario.objects if object_["kind"] == "Workload"}
         with shown(self.scenario):
             self.comparison = Comparison(self.scenario)
 

@@ -21,13 +21,17 @@ def reported(run: dict[str, Any]) -> dict[str, Any]:
     """What is compared of an answer: events of a cycle have no order, and nothing is as good as an empty list."""
 
     def plain(cycle: dict[str, Any]) -> dict[str, Any]:
-        messages = sorted(cycle["messages"], key=lambda it: (it["key"], it["reason"], it["message"]))
+        messages = sorted(
+            cycle["messages"], key=lambda message: (message["key"], message["reason"], message["message"])
+        )
         return {**{name: value for name, value in cycle.items() if value != []}, "messages": messages}
 
-    cycles = (plain(it) for it in [*run["cycles"], *run["quietMessages"]])
+    cycles = (plain(cycle) for cycle in [*run["cycles"], *run["quietMessages"]])
     return {
         # Whoever waited in vain for pods has said nothing.
-        "cycles": sorted((it for it in cycles if it.keys() > {"n", "t", "messages"} or it["messages"]), key=number),
+        "cycles": sorted(
+            (cycle for cycle in cycles if cycle.keys() > {"n", "t", "messages"} or cycle["messages"]), key=number
+        ),
         "final": {name: value for name, value in run["final"].items() if value},
     }
 

@@ -24,7 +24,7 @@ from tests.random_runs import READY, job
 __all__ = ["Draft", "draft_of_history", "draft_of_run"]
 
 _UPDATED = ("ClusterQueue", "LocalQueue", "Cohort", "Node", "Pod", "Topology", "ResourceFlavor")
-_MOST_CYCLES = 60
+_MAX_CYCLES = 60
 # Before, a leader and its workers may lose pods (kueue#13766).
 _PLACES_GROUPS = Release.named("0.18.5")
 # Settings of the Configuration that a played run knows; none is read of others.
@@ -49,36 +49,44 @@ class Draft:
 
     def finished(self, chance: Chance, name: str, release: Release) -> dict[str, Any]:
         """Return the case, as an API server and a release of Kueue take it."""
-        self.events.sort(key=lambda it: int_at(it, "at"))
+        self.events.sort(key=lambda event: int_at(event, "at"))
         gates = {**self.gates, **_elastic(self)}
         if self.has("Topology") and "fairSharing" in self.config:
             self._join_roots()
-        if any(_changes(it, "ClusterQueue") for it in self.events):
+        if any(_changes(event, "ClusterQueue") for event in self.events):
             # The engine says at once which namespaces a changed queue no longer takes, Kueue at its next look.
-            self._change(lambda it: _with_spec(it, namespaceSelector={}) if it["kind"] == "ClusterQueue" else it)
+            self._change(
+                lambda entry: _with_spec(entry, namespaceSelector={}) if entry["kind"] == "ClusterQueue" else entry
+            )
             self._drop_queue_changes_beside_checks()
-        self.events = list(_possible([it for it in self.events if not _is_refused(it, release)], self.objects))
+        self.events = list(_possible([event for event in self.events if not _is_refused(event, release)], self.objects))
         _separate(self.events, by_queue=chance.rarely(6))
         settled_gates = settled(gates, release)
         # Else nearly every world would have a workload that may start with fewer pods.
         if settled_gates.get("PartialAdmission") is False or chance.boolean():
-            self._change(lambda it: {**it, "spec": without_min_counts(object_at(it, "spec"))} if _is_work(it) else it)
+            self._change(
+                lambda entry: (
+                    {**entry, "spec": without_min_counts(object_at(entry, "spec"))} if _is_work(entry) else entry
+                )
+            )
         if release < _PLACES_GROUPS:
-            self._change(lambda it: {**it, "spec": _without_groups(object_at(it, "spec"))} if _is_work(it) else it)
+            self._change(
+                lambda entry: {**entry, "spec": _without_groups(object_at(entry, "spec"))} if _is_work(entry) else entry
+            )
         self._change(stored)
-        config: JsonObject = {name: it for name, it in self.config.items() if name in _SETTINGS}
+        config: JsonObject = {name: row for name, row in self.config.items() if name in _SETTINGS}
         if "waitForPodsReady" in config:
             config["waitForPodsReady"] = with_defaults(object_at(config, "waitForPodsReady"))
             # The engine and the player of Kueue take other views of jobs that say nothing.
-            self.events = [_ready(it) if it["op"] == "create" else it for it in self.events]
+            self.events = [_ready(event) if event["op"] == "create" else event for event in self.events]
         resources = object_at(config, "resources")
         if "quotaCheckStrategy" in resources and not knows("QuotaCheckStrategy", release):
             del config["resources"]
         if plans := object_at(self.config, "admissionChecks"):
             config["admissionChecks"] = plans
         self.events, config = without_known(self.events, config, self.objects)
-        config |= {"now": format_time(START), "cycleStepMs": 1000, "maxCycles": _MOST_CYCLES}
-        config["quietCycles"] = 1 + max([1, *(len(it) for it in _flavor_lists(self.objects))])
+        config |= {"now": format_time(START), "cycleStepMs": 1000, "maxCycles": _MAX_CYCLES}
+        config["quietCycles"] = 1 + max([1, *(len(list_) for list_ in _flavor_lists(self.objects))])
         if seconds := int_at(self.config, "evictionSeconds"):
             config["evictionSeconds"] = seconds
         return {
@@ -93,11 +101,13 @@ class Draft:
 
     def has(self, kind: str) -> bool:
         """Return whether there is an object of a kind at the beginning."""
-        return any(it["kind"] == kind for it in self.objects)
+        return any(object_["kind"] == kind for object_ in self.objects)
 
     def _change(self, how: Any) -> None:
-        self.objects = [how(it) for it in self.objects]
-        self.events = [{**it, "object": how(it["object"])} if "object" in it else it for it in self.events]
+        self.objects = [how(object_) for object_ in self.objects]
+        self.events = [
+            {**event, "object": how(event["object"])} if "object" in event else event for event in self.events
+        ]
 
     def _join_roots(self) -> None:
         """Put all queues below one Cohort: under fair sharing, Kueue takes heads of other roots in any order."""
@@ -110,9 +120,9 @@ class Draft:
                 return _with_spec(it, parentName="c1")
             return it
 
-        named = {text_at(it, "spec", "cohortName") for it in self.objects} - {""}
-        named |= {text_at(it, "spec", "parentName") for it in self.objects} - {""}
-        there = {key_of(it) for it in self.objects if it["kind"] == "Cohort"}
+        named = {text_at(object_, "spec", "cohortName") for object_ in self.objects} - {""}
+        named |= {text_at(object_, "spec", "parentName") for object_ in self.objects} - {""}
+        there = {key_of(object_) for object_ in self.objects if object_["kind"] == "Cohort"}
         for name in sorted(named | {"c1"} - there):
             if name not in there:
                 self.objects.append(
@@ -123,22 +133,24 @@ class Draft:
     def _drop_queue_changes_beside_checks(self) -> None:
         """Leave changed queues out where workloads have checks or wait for pods: the engine looks at them at once."""
         if self.has("AdmissionCheck") or "waitForPodsReady" in self.config:
-            self.events = [it for it in self.events if not _changes(it, "ClusterQueue")]
+            self.events = [event for event in self.events if not _changes(event, "ClusterQueue")]
 
 
 def _without_groups(spec: JsonObject) -> JsonObject:
     """Place each pod set of a workload by itself."""
 
     def alone(pods: JsonObject) -> JsonObject:
-        request = {name: it for name, it in object_at(pods, "topologyRequest").items() if name != "podSetGroupName"}
+        request = {
+            name: entry for name, entry in object_at(pods, "topologyRequest").items() if name != "podSetGroupName"
+        }
         return {**pods, "topologyRequest": request} if "topologyRequest" in pods else pods
 
-    return {**spec, "podSets": [alone(object_at(it)) for it in list_at(spec, "podSets")]}
+    return {**spec, "podSets": [alone(object_at(pod_set)) for pod_set in list_at(spec, "podSets")]}
 
 
 def draft_of_run(run: dict[str, Any], chance: Chance) -> Draft:
     """Return a random run (`tests.random_runs`) as a draft."""
-    config = {name: it for name, it in run["config"].items() if name != "admissionChecks"}
+    config = {name: row for name, row in run["config"].items() if name != "admissionChecks"}
     return Draft(
         list(run["objects"]), list(map(_without_deadline, run["input"]["events"])), config, run["featureGates"]
     )
@@ -149,23 +161,26 @@ def draft_of_history(history: History, chance: Chance) -> Draft:
     settings = dict(history.configuration or {})
     gates = object_at(settings, "featureGates")
     settings.pop("waitForPodsReady", None)
-    draft = Draft([it for it in history.objects if not _is_work(it)], gates=gates, config=settings)
+    draft = Draft([object_ for object_ in history.objects if not _is_work(object_)], gates=gates, config=settings)
     if not draft.has("Topology") and chance.rarely(8):
         settings["waitForPodsReady"] = chance.one(*READY)
-    lingers = any(it.kind is MoveKind.LINGER for it in history.moves) and chance.boolean()
+    lingers = any(move.kind is MoveKind.LINGER for move in history.moves) and chance.boolean()
     settings["evictionSeconds"] = chance.one(1, 3, 10) if lingers else chance.one(0, 0, 0, 2)
     if draft.has("Topology"):
-        checks = [key_of(it) for it in draft.objects if it["kind"] == "AdmissionCheck"]
+        checks = [key_of(object_) for object_ in draft.objects if object_["kind"] == "AdmissionCheck"]
         settings["admissionChecks"] = {name: {"seconds": chance.one(0, 1, 3, 20)} for name in checks}
         _with_provisioning(draft)
-    work = [it for it in history.objects if _is_work(it)]
+    work = [object_ for object_ in history.objects if _is_work(object_)]
     # Who holds quota at the beginning comes first, and gets it before others arrive.
-    holders, heads = [it for it in work if "status" in it], [it for it in work if "status" not in it]
+    holders, heads = (
+        [object_ for object_ in work if "status" in object_],
+        [object_ for object_ in work if "status" not in object_],
+    )
     writer = _Events(draft, chance)
     for at, some in ((0, holders), (1 if holders else 0, heads)):
         writer.at = at
-        for it in some:
-            writer.create({name: each for name, each in it.items() if name != "status"})
+        for entry in some:
+            writer.create({name: each for name, each in entry.items() if name != "status"})
     for move in history.moves:
         writer.add(move)
     return draft
@@ -211,14 +226,16 @@ class _Events:
         if _is_work(thing):
             self._apply_workload(thing)
         elif thing["kind"] in _UPDATED:
-            there = any((it["kind"], key_of(it)) == (thing["kind"], key_of(thing)) for it in self.draft.objects)
+            there = any(
+                (object_["kind"], key_of(object_)) == (thing["kind"], key_of(thing)) for object_ in self.draft.objects
+            )
             if there or thing["kind"] in ("Node", "Pod"):
                 self._write("update", object=thing)
 
     def _apply_workload(self, thing: JsonObject) -> None:
         before = self.alive.get(key_of(thing))
         status = object_at(thing, "status")
-        plain = {name: it for name, it in thing.items() if name != "status"}
+        plain = {name: entry for name, entry in thing.items() if name != "status"}
         if before is None:
             if not status:
                 self.create(plain)
@@ -247,7 +264,7 @@ def _with_provisioning(draft: Draft) -> None:
 
 def _elastic(draft: Draft) -> JsonObject:
     """Mark slices and what they replace as elastic; return the gates that they need."""
-    replaced = {text_at(it, "object", "metadata", "annotations", SLICE_OF) for it in draft.events} - {""}
+    replaced = {text_at(event, "object", "metadata", "annotations", SLICE_OF) for event in draft.events} - {""}
     if not replaced:
         return {}
 
@@ -296,7 +313,7 @@ def _without_deadline(event: JsonObject) -> JsonObject:
 
 def _without_deadline_of(workload: JsonObject) -> JsonObject:
     """Return a workload that may run for any time: nobody ends it in a played run."""
-    spec = {name: it for name, it in object_at(workload, "spec").items() if name != "maximumExecutionTimeSeconds"}
+    spec = {name: entry for name, entry in object_at(workload, "spec").items() if name != "maximumExecutionTimeSeconds"}
     return {**workload, "spec": spec}
 
 
@@ -316,7 +333,7 @@ def _ready(event: JsonObject) -> JsonObject:
     """Say when the pods of a job are ready, and let none fail that would be done by then: nothing would happen."""
     found: JsonObject = {"readySeconds": [0], **event}
     if 0 < int_at(found, "runSeconds") <= int_at(found, "failSeconds"):
-        found = {name: it for name, it in found.items() if name not in ("failSeconds", "recoverSeconds")}
+        found = {name: error for name, error in found.items() if name not in ("failSeconds", "recoverSeconds")}
     return found
 
 
@@ -328,11 +345,11 @@ def _possible(events: Sequence[JsonObject], objects: list[JsonObject]) -> Iterat
         objects: What there is at the beginning; a Cohort that closes a cycle there becomes a root.
     """
     parents: dict[str, str] = {}
-    for index, it in enumerate(objects):
-        if it["kind"] == "Cohort" and not _place(it, parents):
-            spec = {name: each for name, each in object_at(it, "spec").items() if name != "parentName"}
-            objects[index] = {**it, "spec": spec}
-    there = {(text_at(it, "kind"), key_of(it)) for it in objects}
+    for index, object_ in enumerate(objects):
+        if object_["kind"] == "Cohort" and not _place(object_, parents):
+            spec = {name: each for name, each in object_at(object_, "spec").items() if name != "parentName"}
+            objects[index] = {**object_, "spec": spec}
+    there = {(text_at(object_, "kind"), key_of(object_)) for object_ in objects}
     for event in events:
         thing = object_at(event, "object")
         if event["op"] == "delete" and text_at(event, "kind"):
@@ -373,6 +390,6 @@ def _is_refused(event: JsonObject, release: Release) -> bool:
 
 
 def _flavor_lists(objects: Sequence[JsonObject]) -> Iterator[list[JsonValue]]:
-    for it in objects:
-        for group in list_at(it, "spec", "resourceGroups"):
+    for object_ in objects:
+        for group in list_at(object_, "spec", "resourceGroups"):
             yield list_at(group, "flavors")

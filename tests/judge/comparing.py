@@ -76,12 +76,14 @@ def parts(run: dict[str, Any], max_cycles: int = 0) -> Parts:
     spoken = [*cycles, *(run.get("quietMessages") or [])]
     return {
         Level.DECISIONS: {
-            "cycles": [_plain({k: v for k, v in it.items() if k != "messages"}) for it in cycles],
+            "cycles": [_plain({k: v for k, v in cycle.items() if k != "messages"}) for cycle in cycles],
             # When a run ends is a matter of timers that are left, which no decision follows.
             "final": _plain({k: v for k, v in final.items() if k not in ("t", "cycles", "statuses")}),
         },
         Level.STATUSES: _plain(final.get("statuses", {})),
-        Level.MESSAGES: {str(it["n"]): _plain(it["messages"], "messages") for it in spoken if it.get("messages")},
+        Level.MESSAGES: {
+            str(cycle["n"]): _plain(cycle["messages"], "messages") for cycle in spoken if cycle.get("messages")
+        },
     }
 
 
@@ -115,11 +117,11 @@ def closest(plays: Sequence[Parts], got: Parts) -> Parts | None:
     Returns:
         An answer to compare with; `None` if the plays decide differently, and none as `got` does.
     """
-    alike = [it for it in plays if it[Level.DECISIONS] == got[Level.DECISIONS]]
+    alike = [play for play in plays if play[Level.DECISIONS] == got[Level.DECISIONS]]
     if not alike:
-        return None if any(it[Level.DECISIONS] != plays[0][Level.DECISIONS] for it in plays) else plays[0]
-    statuses = _any_of([it[Level.STATUSES] for it in alike], got[Level.STATUSES])
-    by_workload = _any_of([_by_workload(it[Level.MESSAGES]) for it in alike], _by_workload(got[Level.MESSAGES]))
+        return None if any(play[Level.DECISIONS] != plays[0][Level.DECISIONS] for play in plays) else plays[0]
+    statuses = _any_of([play[Level.STATUSES] for play in alike], got[Level.STATUSES])
+    by_workload = _any_of([_by_workload(play[Level.MESSAGES]) for play in alike], _by_workload(got[Level.MESSAGES]))
     messages: dict[str, list[Any]] = {}
     for (cycle, _), said in by_workload.items():
         messages.setdefault(cycle, []).extend(said)
@@ -135,7 +137,7 @@ def _any_of(plays: Sequence[Mapping[Any, Any]], got: Mapping[Any, Any]) -> dict[
     for name in {name for play in plays for name in play} | got.keys():
         if any(play.get(name) == got.get(name) for play in plays):
             found[name] = got.get(name)
-    return {name: it for name, it in found.items() if it is not None}
+    return {name: play for name, play in found.items() if play is not None}
 
 
 def _by_workload(messages: Mapping[str, Sequence[Any]]) -> dict[tuple[str, str], list[Any]]:
@@ -151,13 +153,13 @@ def _plain(value: Any, name: str = "") -> Any:
     if isinstance(value, dict):
         return {k: each for k, v in value.items() if (each := _plain(v, k)) and each != "0"}
     if isinstance(value, list):
-        rows = [_plain(it, name) for it in value]
+        rows = [_plain(row, name) for row in value]
         return sorted(rows, key=_in_rank) if name in _UNORDERED and len(rows) > 1 else rows
     return _amount(value) if name not in _NAMES and isinstance(value, str) else value
 
 
 def _in_rank(row: dict[str, Any]) -> tuple[str, ...]:
-    return tuple([str(row.get(it, "")) for it in _RANKS])
+    return tuple([str(row.get(rank, "")) for rank in _RANKS])
 
 
 @lru_cache(maxsize=4096)
@@ -180,7 +182,7 @@ def _first(want: Any, got: Any, path: str) -> Iterator[tuple[str, str]]:
                 yield from _first(one, other, f"{path}[{number}]")
         if len(want) != len(got):
             longer = want if len(want) > len(got) else got
-            more = [_short(it) for it in longer[min(len(want), len(got)) :]]
+            more = [_short(entry) for entry in longer[min(len(want), len(got)) :]]
             yield path, f"Kueue has {len(want)}, not {len(got)}; {'lacks' if longer is got else 'also'}: {more[0]}"
     else:
         yield path, f"Kueue says {_short(want)}, we say {_short(got)}"

@@ -29,7 +29,7 @@ _MORE = (
 
 @cache
 def _of(release: Release) -> dict[str, FeatureGate]:
-    return {it.name: it for it in release.feature_gates()}
+    return {gate.name: gate for gate in release.feature_gates()}
 
 
 def knows(name: str, release: Release) -> bool:
@@ -46,12 +46,12 @@ def drawn_gates(chance: Chance, release: Release) -> JsonObject:
 def settled(gates: JsonObject, release: Release) -> JsonObject:
     """Return those gates that a release has and that differ from its defaults, none on without those it needs."""
     known = _of(release)
-    found = {name: it.default for name, it in known.items()}
+    found = {name: gate.default for name, gate in known.items()}
     found |= {name: bool(on) for name, on in gates.items() if name in known and not known[name].locked}
     lacking: list[str] | None = None
     while lacking is None or lacking:
         lacking = [
-            name for name, on in found.items() if on and not all(found.get(it, True) for it in known[name].needs)
+            name for name, on in found.items() if on and not all(found.get(need, True) for need in known[name].needs)
         ]
         found |= dict.fromkeys(lacking, False)
     return {name: on for name, on in found.items() if on != known[name].default}

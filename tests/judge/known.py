@@ -16,7 +16,7 @@ def without_known(
 ) -> tuple[list[JsonObject], JsonObject]:
     """Return the events and the settings of a case without what is known to differ; `objects` are there before."""
     config = dict(config)
-    has_slices = any(SLICE_OF in object_at(it, "object", "metadata", "annotations") for it in events)
+    has_slices = any(SLICE_OF in object_at(event, "object", "metadata", "annotations") for event in events)
     if has_slices:
         # For a moment Kueue prices a slice and the one that it replaces; the engine prices only the new one.
         config.pop("admissionFairSharing", None)
@@ -27,20 +27,24 @@ def without_known(
             config["waitForPodsReady"] = {**pods, "blockAdmission": False}
         else:
             # Kueue admits what ended, and says why it waits of what was deleted, while a cycle waited for pods.
-            events = [it for it in events if it["op"] != "finish" and not _deletes_work(it)]
+            events = [event for event in events if event["op"] != "finish" and not _deletes_work(event)]
     # An API server refuses such a move; in Kueue's memory, those in a backoff stay behind.
     events = list(_without_moves(events, objects))
-    if any(_changes_nodes(it) for it in events):
+    if any(_changes_nodes(event) for event in events):
         # A node may fail in the very second in which checks become Ready: who is first is not the same.
         plans = object_at(config, "admissionChecks")
-        at_once = {name: {**object_at(it), "seconds": 0} for name, it in plans.items() if int_at(it, "seconds")}
+        at_once = {name: {**object_at(plan), "seconds": 0} for name, plan in plans.items() if int_at(plan, "seconds")}
         config |= {"admissionChecks": {**plans, **at_once}} if at_once else {}
     return list(events), config
 
 
 def _without_moves(events: Sequence[JsonObject], objects: Sequence[JsonObject]) -> Iterator[JsonObject]:
     """Yield the events except updates that give a LocalQueue another ClusterQueue."""
-    targets = {key_of(it): text_at(it, "spec", "clusterQueue") for it in objects if it["kind"] == "LocalQueue"}
+    targets = {
+        key_of(object_): text_at(object_, "spec", "clusterQueue")
+        for object_ in objects
+        if object_["kind"] == "LocalQueue"
+    }
     for event in events:
         if text_at(event, "object", "kind") == "LocalQueue":
             queue = object_at(event, "object")

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 __all__ = ["CycleTime", "Oracle", "OracleError", "Verdict"]
 
-_MOST_AT_ONCE = 64 * 1024
+_MAX_AT_ONCE = 64 * 1024
 _TIMES = ("schedulingNanos", "storeNanos", "writingNanos")
 _PANICS = (b"panic:", b"fatal error:")
 
@@ -139,7 +139,7 @@ class _Running:
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         self._rest, self._last_words = b"", b""
         # Threads, as both sides would wait for ever if both pipes were full.
-        self._threads = [threading.Thread(target=it, daemon=True) for it in (self._pour, self._listen)]
+        self._threads = [threading.Thread(target=entry, daemon=True) for entry in (self._pour, self._listen)]
         for each in self._threads:
             each.start()
 
@@ -153,7 +153,7 @@ class _Running:
             left = until - time.monotonic()
             if left <= 0 or not select.select([self._stdout], [], [], left)[0]:
                 return None
-            some = os.read(self._stdout.fileno(), _MOST_AT_ONCE)
+            some = os.read(self._stdout.fileno(), _MAX_AT_ONCE)
             if not some:
                 return None
             pieces.append(some)
@@ -174,8 +174,8 @@ class _Running:
         for pipe in (self._stdin, self._stdout, self._stderr):
             with contextlib.suppress(OSError):
                 pipe.close()
-        words = [it for it in self._last_words.decode(errors="replace").splitlines() if it.strip()]
-        last = next((it for it in words if it.encode().startswith(_PANICS)), words[-1] if words else "")
+        words = [line for line in self._last_words.decode(errors="replace").splitlines() if line.strip()]
+        last = next((word for word in words if word.encode().startswith(_PANICS)), words[-1] if words else "")
         return f"ended with {status}: {last[:300]}" if is_ended else ""
 
     def _pour(self) -> None:
@@ -187,11 +187,11 @@ class _Running:
 
     def _listen(self) -> None:
         with contextlib.suppress(OSError, ValueError):
-            while some := os.read(self._stderr.fileno(), _MOST_AT_ONCE):
+            while some := os.read(self._stderr.fileno(), _MAX_AT_ONCE):
                 words = self._last_words + some
-                at = [it for it in map(words.find, _PANICS) if it >= 0]
+                at = [panic for panic in map(words.find, _PANICS) if panic >= 0]
                 # What follows a panic are stacks, which are long.
-                self._last_words = words[min(at) :][:_MOST_AT_ONCE] if at else words[-_MOST_AT_ONCE:]
+                self._last_words = words[min(at) :][:_MAX_AT_ONCE] if at else words[-_MAX_AT_ONCE:]
 
 
 def _verdict(line: bytes, name: str) -> Verdict:

@@ -30,8 +30,8 @@ _PLAYS_TO_SEE_CHANCE = (2, 3, 7, 20, 50)
 # Where plays differ, the one that is like ours may be rare: several such choices have to fall together.
 _PLAYS_TO_FIND_OURS = (100, 200)
 _PLAYS_OF_A_SMALLER_CASE = 4
-_MOST_TRIES = 5000
-_MOST_SHRUNK_OF_A_KIND = 2
+_MAX_TRIES = 5000
+_MAX_SHRUNK_OF_A_KIND = 2
 ENGINE_NS = "ns of the engine"
 KUEUE_NS = "ns of Kueue's scheduler"
 
@@ -133,7 +133,7 @@ class Player:
         if not verdict.answer:
             return outcome
         outcome.counts.update(_happened(verdict.answer))
-        outcome.counts.update({ENGINE_NS: took_ns, KUEUE_NS: sum(it.all_ns for it in verdict.times)})
+        outcome.counts.update({ENGINE_NS: took_ns, KUEUE_NS: sum(other.all_ns for other in verdict.times)})
         sides = {"engine": mine}
         if self._reference_every and seed % self._reference_every == 0:
             outcome.counts["with the reference"] += 1
@@ -170,9 +170,9 @@ class Player:
     def _found(self, seed: int, by: str, case: Case, verdict: Verdict, difference: Difference) -> Found:
         self._shrunk[difference.kind] += 1
         small, expect = case, verdict.answer
-        if self._shrunk[difference.kind] <= _MOST_SHRUNK_OF_A_KIND:
+        if self._shrunk[difference.kind] <= _MAX_SHRUNK_OF_A_KIND:
             until = time.time() + self._seconds_to_shrink
-            small = smallest_case(case, lambda it: self._shows(it, by, difference, until), max_tries=_MOST_TRIES)
+            small = smallest_case(case, lambda entry: self._shows(entry, by, difference, until), max_tries=_MAX_TRIES)
             if small is not case:
                 expect = self._second.plays(small, 1)[0].answer
         told = differing(parts(expect, most(small)), answered(small, by), verdict.left_out) or difference
@@ -217,15 +217,18 @@ def judgeable(verdict: Verdict) -> bool:
 
 def are_alike(verdicts: Sequence[Verdict]) -> bool:
     """Whether several plays of one case say the same."""
-    return all(it.answer for it in verdicts) and len({json.dumps(it.answer, sort_keys=True) for it in verdicts}) == 1
+    return (
+        all(verdict.answer for verdict in verdicts)
+        and len({json.dumps(verdict.answer, sort_keys=True) for verdict in verdicts}) == 1
+    )
 
 
 def beyond_chance(case: Case, verdicts: Sequence[Verdict], got: Parts) -> Difference | None:
     """Return where an answer differs from all that Kueue may answer, as several plays of a case show."""
-    if not all(it.answer and judgeable(it) for it in verdicts):
+    if not all(verdict.answer and judgeable(verdict) for verdict in verdicts):
         return None
-    left_out = {level for it in verdicts for level in it.left_out}
-    want = closest([parts(it.answer, most(case)) for it in verdicts], got)
+    left_out = {level for verdict in verdicts for level in verdict.left_out}
+    want = closest([parts(verdict.answer, most(case)) for verdict in verdicts], got)
     return None if want is None else differing(want, got, left_out)
 
 
@@ -239,11 +242,11 @@ def _happened(run: dict[str, Any]) -> dict[str, int]:
     cycles, final = run["cycles"], run["final"]
     return {
         "cycles": final["cycles"],
-        "admissions": sum(len(it.get("admitted", ())) for it in cycles),
-        "preemptions": sum(len(it.get("preempting", ())) for it in cycles),
-        "with a preemption": any(it.get("preempting") for it in cycles),
+        "admissions": sum(len(cycle.get("admitted", ())) for cycle in cycles),
+        "preemptions": sum(len(cycle.get("preempting", ())) for cycle in cycles),
+        "with a preemption": any(cycle.get("preempting") for cycle in cycles),
         "stopped at the last cycle": "stopped" in final,
         "placed on nodes": sum(
-            "topologyAssignment" in p for it in cycles for a in it.get("admitted", ()) for p in a["podSets"]
+            "topologyAssignment" in p for cycle in cycles for a in cycle.get("admitted", ()) for p in a["podSets"]
         ),
     }

@@ -126,7 +126,7 @@ def reports(plan: Plan) -> Iterator[Report]:
             try:
                 report = queue.get(timeout=_BETWEEN_LOOKS)
             except Empty:
-                if not any(it.is_alive() for it in workers) and queue.empty():
+                if not any(worker.is_alive() for worker in workers) and queue.empty():
                     yield Report(failure=f"{plan.jobs - n_ended} workers ended without a word")
                     return
                 continue

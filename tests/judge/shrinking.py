@@ -30,7 +30,7 @@ def smallest_case(case: Case, shows: Callable[[Case], bool], *, max_tries: int) 
         shows: Whether another case does.
         max_tries: The most cases to try.
     """
-    return smallest_by(case, _candidates, lambda it: is_whole(it) and shows(it), max_tries=max_tries)
+    return smallest_by(case, _candidates, lambda entry: is_whole(entry) and shows(entry), max_tries=max_tries)
 
 
 def _candidates(current: Callable[[], Case]) -> Iterator[Case]:
@@ -43,8 +43,8 @@ def _candidates(current: Callable[[], Case]) -> Iterator[Case]:
         if (fewer := settled(gates, Release.named(current()["kueue"]))) != current()["featureGates"]:
             yield {**current(), "featureGates": fewer}
     # Parts of a setting have defaults, which a played run does not get.
-    for name in [it for it in current()["config"] if it not in _RUN]:
-        yield {**current(), "config": {key: it for key, it in current()["config"].items() if key != name}}
+    for name in [entry for entry in current()["config"] if entry not in _RUN]:
+        yield {**current(), "config": {key: entry for key, entry in current()["config"].items() if key != name}}
     yield from _simpler_objects(current)
     yield from _simpler_events(current)
 
@@ -78,7 +78,7 @@ def _simpler_events(current: Callable[[], Case]) -> Iterator[Case]:
 def _simpler_event(event: JsonObject) -> Iterator[JsonObject]:
     for name in _JOB:
         if name in event:
-            yield {key: it for key, it in event.items() if key != name}
+            yield {key: entry for key, entry in event.items() if key != name}
     for less in _simpler_object(object_at(event, "object")):
         yield {**event, "object": less}
 

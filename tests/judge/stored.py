@@ -42,7 +42,7 @@ def stored(manifest: JsonObject) -> JsonObject:
             found["status"] = {"conditions": [_ACTIVE]}
         case "Workload":
             metadata["generation"] = 1
-            pod_sets = [{"name": "main", "count": 1, **object_at(it)} for it in list_at(spec, "podSets")]
+            pod_sets = [{"name": "main", "count": 1, **object_at(pod_set)} for pod_set in list_at(spec, "podSets")]
             found["spec"] = {"active": True, "priority": 0, **spec, "podSets": list(pod_sets)}
         case "Node":
             found["spec"] = spec
@@ -89,6 +89,6 @@ def _cluster_queue(spec: JsonObject) -> JsonObject:
 def _node_status(status: Mapping[str, JsonValue]) -> JsonObject:
     plain = dict(status)
     conditions: list[JsonValue] = [
-        {"reason": "x", "message": "x", **object_at(it)} for it in list_at(plain, "conditions")
+        {"reason": "x", "message": "x", **object_at(condition)} for condition in list_at(plain, "conditions")
     ]
     return {**plain, "capacity": plain.get("allocatable", {}), "conditions": conditions}

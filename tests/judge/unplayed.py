@@ -29,9 +29,9 @@ def unplayed(release: Release, runs: Sequence[Parts]) -> str:
         )
     if release < _COUNTS_FROM_ZERO and (any(map(_has_negative, admitted)) or any(map(_reports_negative, runs))):
         return "pods are placed in negative numbers, which an API server refuses, or room for such is reported (#10949)"
-    if release < _SKIPS_EMPTY_POD_SETS and any("slices" not in it["topologyAssignment"] for it in admitted):
+    if release < _SKIPS_EMPTY_POD_SETS and any("slices" not in pods["topologyAssignment"] for pods in admitted):
         return "pod sets of no pods get an assignment, which an API server refuses (#10478)"
-    if release < _SKIPS_EMPTY_POD_SETS and len({frozenset(_with_no_pods(it)) for it in runs}) > 1:
+    if release < _SKIPS_EMPTY_POD_SETS and len({frozenset(_with_no_pods(run)) for run in runs}) > 1:
         return "pod sets of no pods need room in the topology (#10478)"
     if any(map(_is_stuck, runs)):
         return "usage stays at 2^63-1, and each update of a workload adds to that of the cohort what no longer fits"
@@ -49,7 +49,7 @@ def _is_stuck(run: Parts) -> bool:
     final = {} if isinstance(decisions, str) else decisions.get("final", {})
     usage = final.get("usage", {})
     is_left = bool(final.get("cohortUsage")) and not usage
-    return is_left or any(it in _STUCK for queue in usage.values() for it in _amounts(queue))
+    return is_left or any(amount in _STUCK for queue in usage.values() for amount in _amounts(queue))
 
 
 def _amounts(of: dict[str, Any]) -> Iterator[str]:
@@ -59,41 +59,45 @@ def _amounts(of: dict[str, Any]) -> Iterator[str]:
 def _admitted(run: Parts) -> Iterator[dict[str, Any]]:
     """Yield the pod sets that got quota or places."""
     for cycle in _cycles(run):
-        for it in (*cycle.get("admitted", ()), *cycle.get("assigned", ())):
-            yield from it["podSets"]
+        for entry in (*cycle.get("admitted", ()), *cycle.get("assigned", ())):
+            yield from entry["podSets"]
 
 
 def _with_no_pods(run: Parts) -> Iterator[tuple[int, str]]:
     """Yield the admissions with a pod set of no pods: the cycle, and the workload."""
     for cycle in _cycles(run):
-        for it in cycle.get("admitted", ()):
-            if any("count" not in pods for pods in it["podSets"]):
-                yield cycle["n"], it["key"]
+        for entry in cycle.get("admitted", ()):
+            if any("count" not in pods for pods in entry["podSets"]):
+                yield cycle["n"], entry["key"]
 
 
 def _has_several(run: Parts) -> bool:
     """Whether pods that have a place, or are to get one later, have flavors of several resources."""
-    have_place = (it for it in _admitted(run) if "topologyAssignment" in it or "delayedTopologyRequest" in it)
-    return any(len(it.get("flavors", ())) > 1 for it in have_place)
+    have_place = (row for row in _admitted(run) if "topologyAssignment" in row or "delayedTopologyRequest" in row)
+    return any(len(row.get("flavors", ())) > 1 for row in have_place)
 
 
 def _has_negative(pods: dict[str, Any]) -> bool:
-    counts = [it.get("podCounts", {}) for it in pods["topologyAssignment"].get("slices", ())]
-    return any(n < 0 for it in counts for n in (it.get("universal", 0), *it.get("individual", ())))
+    counts = [slice_.get("podCounts", {}) for slice_ in pods["topologyAssignment"].get("slices", ())]
+    return any(n < 0 for count in counts for n in (count.get("universal", 0), *count.get("individual", ())))
 
 
 def _reports_negative(run: Parts) -> bool:
     """Whether a message or a condition says that fewer than no pods fit."""
-    said = [it["message"] for each in run[Level.MESSAGES].values() for it in each]
-    said += [it.get("message", "") for each in run[Level.STATUSES].values() for it in each.get("conditions", ())]
-    return any("allows to fit only -" in it for it in said)
+    said = [row["message"] for each in run[Level.MESSAGES].values() for row in each]
+    said += [
+        condition.get("message", "")
+        for each in run[Level.STATUSES].values()
+        for condition in each.get("conditions", ())
+    ]
+    return any("allows to fit only -" in row for row in said)
 
 
 def _has_second_pass(run: Parts) -> bool:
-    said = (it for each in run[Level.MESSAGES].values() for it in each)
-    gone = (it for cycle in _cycles(run) for it in cycle.get("evicted", ()))
+    said = (row for each in run[Level.MESSAGES].values() for row in each)
+    gone = (entry for cycle in _cycles(run) for entry in cycle.get("evicted", ()))
     return (
-        any("assigned" in it for it in _cycles(run))
-        or any(it.get("reason") == "SecondPassFailed" for it in said)
-        or any(it.get("reason") == "NodeFailures" for it in gone)
+        any("assigned" in cycle for cycle in _cycles(run))
+        or any(row.get("reason") == "SecondPassFailed" for row in said)
+        or any(cycle.get("reason") == "NodeFailures" for cycle in gone)
     )

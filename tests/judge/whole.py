@@ -18,10 +18,10 @@ __all__ = ["is_whole"]
 def is_whole(case: dict[str, Any]) -> bool:
     """Whether every object is valid, and what it names is there; a drawn world is so, and a smaller one has to be."""
     events = case["input"]["events"]
-    objects = [*case["objects"], *(it["object"] for it in events if "object" in it)]
-    there = {(text_at(it, "kind"), key_of(it)) for it in case["objects"]}
-    has_pods = all(list_at(it, "spec", "podSets") for it in objects if it["kind"] == "Workload")
-    return has_pods and all(name in there for it in objects for name in _named(it)) and _are_valid(objects)
+    objects = [*case["objects"], *(event["object"] for event in events if "object" in event)]
+    there = {(text_at(object_, "kind"), key_of(object_)) for object_ in case["objects"]}
+    has_pods = all(list_at(object_, "spec", "podSets") for object_ in objects if object_["kind"] == "Workload")
+    return has_pods and all(name in there for object_ in objects for name in _named(object_)) and _are_valid(objects)
 
 
 def _named(thing: JsonObject) -> Iterator[tuple[str, str]]:
@@ -34,15 +34,15 @@ def _named(thing: JsonObject) -> Iterator[tuple[str, str]]:
             yield "ClusterQueue", text_at(spec, "clusterQueue")
         case "ClusterQueue" | "Cohort":
             for group in list_at(spec, "resourceGroups"):
-                yield from (("ResourceFlavor", text_at(it, "name")) for it in list_at(group, "flavors"))
-            for it in list_at(spec, "admissionChecksStrategy", "admissionChecks"):
-                yield "AdmissionCheck", text_at(it, "name")
+                yield from (("ResourceFlavor", text_at(flavor, "name")) for flavor in list_at(group, "flavors"))
+            for check in list_at(spec, "admissionChecksStrategy", "admissionChecks"):
+                yield "AdmissionCheck", text_at(check, "name")
         case "ResourceFlavor" if "topologyName" in spec:
             yield "Topology", text_at(spec, "topologyName")
 
 
 def _are_valid(objects: Sequence[JsonObject]) -> bool:
-    return all(_is_valid(json.dumps(it)) for it in objects)
+    return all(_is_valid(json.dumps(object_)) for object_ in objects)
 
 
 @lru_cache(maxsize=2048)

@@ -60,35 +60,35 @@ def families(case: dict[str, Any]) -> tuple[str, ...]:
 
 def _families(case: dict[str, Any]) -> Iterator[str]:
     config, objects, events = case["config"], case["objects"], case["input"]["events"]
-    kinds = {it["kind"] for it in objects}
+    kinds = {object_["kind"] for object_ in objects}
     yield str(case["id"]).partition("/")[0]
     if "Topology" in kinds:
         yield "with topology"
-        if any("provisioning" in text_at(it, "spec", "controllerName") for it in objects):
+        if any("provisioning" in text_at(object_, "spec", "controllerName") for object_ in objects):
             yield "delayed topology"
-        if any(it.get("kind") == "Node" or text_at(it, "object", "kind") == "Node" for it in events):
+        if any(event.get("kind") == "Node" or text_at(event, "object", "kind") == "Node" for event in events):
             yield "nodes that change"
     if "fairSharing" in config:
         yield "with fair sharing"
-        if any(text_at(it, "spec", "parentName") for it in objects):
+        if any(text_at(object_, "spec", "parentName") for object_ in objects):
             yield "fair sharing in a tree"
-    elif any(text_at(it, "spec", "parentName") for it in objects):
+    elif any(text_at(object_, "spec", "parentName") for object_ in objects):
         yield "a tree of cohorts"
     yield from (name for name, word in _SETTINGS.items() if word in config)
     if "AdmissionCheck" in kinds:
         yield "checks"
-    work = [it["object"] for it in events if text_at(it, "object", "kind") == "Workload"]
-    if any("minCount" in object_at(pods) for it in work for pods in list_at(it, "spec", "podSets")):
+    work = [event["object"] for event in events if text_at(event, "object", "kind") == "Workload"]
+    if any("minCount" in object_at(pods) for event in work for pods in list_at(event, "spec", "podSets")):
         yield "partial admission"
-    if any(len(list_at(it, "spec", "podSets")) > 1 for it in work):
+    if any(len(list_at(event, "spec", "podSets")) > 1 for event in work):
         yield "several pod sets"
-    if sum(it["kind"] == "ResourceFlavor" for it in objects) > 1:
+    if sum(object_["kind"] == "ResourceFlavor" for object_ in objects) > 1:
         yield "several flavors"
-    if any(SLICE_OF in object_at(it, "metadata", "annotations") for it in work):
+    if any(SLICE_OF in object_at(event, "metadata", "annotations") for event in work):
         yield "elastic slices"
     if case["featureGates"]:
         yield "gates off their default"
-    if any(it["op"] == "update" and it["object"]["kind"] in _QUEUES for it in events):
+    if any(event["op"] == "update" and event["object"]["kind"] in _QUEUES for event in events):
         yield "updated queues"
 
 

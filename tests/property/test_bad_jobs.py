@@ -24,7 +24,8 @@ from tests.property.test_bad_input import damaged
 from tests.property.worlds import times
 
 _ALL = JobsConfiguration(
-    frameworks=[it.framework for it in INTEGRATIONS.values()], feature_gates={"SparkApplicationIntegration": True}
+    frameworks=[integration.framework for integration in INTEGRATIONS.values()],
+    feature_gates={"SparkApplicationIntegration": True},
 )
 _CONTAINER = {"name": "c", "resources": {"requests": {"cpu": 1}}}
 # What makes jobs, has its Workload from others, or needs a runtime that the Trainer ships.
@@ -65,7 +66,7 @@ def _job(kind: str, name: str) -> dict[str, Any]:
 @times(1)
 @given(_bad_jobs())
 def test_odd_jobs_are_taken_or_refused(jobs: list[Any]) -> None:
-    manifests = [it for it in jobs if isinstance(it, dict)]
+    manifests = [other for other in jobs if isinstance(other, dict)]
     result = workloads_for(manifests, configuration=_ALL)
     assert all(str(problem) for problem in result.problems)
     for made in result.jobs:
@@ -79,7 +80,7 @@ def test_odd_jobs_are_taken_or_refused(jobs: list[Any]) -> None:
 
 
 def _start_and_stop(made: Any, workload: Any) -> None:
-    assigned = [{"name": it["name"], "flavors": {"cpu": "f"}} for it in workload["spec"]["podSets"]]
+    assigned = [{"name": pod_set["name"], "flavors": {"cpu": "f"}} for pod_set in workload["spec"]["podSets"]]
     admitted = {**workload, "status": {"admission": {"clusterQueue": "cq", "podSetAssignments": assigned}}}
     try:
         writes = start_job(made, admitted, flavors=_FLAVORS, configuration=_ALL)
@@ -96,7 +97,9 @@ def test_odd_admissions_and_flavors_start_a_job_or_are_refused(data: Any, kind: 
     if not (len(result.jobs) == len(result.workloads) == 1):
         return
     workload: Any = result.workloads[0].object
-    assigned = [{"name": it["name"], "flavors": {"cpu": "f"}, "count": 1} for it in workload["spec"]["podSets"]]
+    assigned = [
+        {"name": pod_set["name"], "flavors": {"cpu": "f"}, "count": 1} for pod_set in workload["spec"]["podSets"]
+    ]
     admitted = {**workload, "status": {"admission": {"clusterQueue": "cq", "podSetAssignments": assigned}}}
     odd, flavors = data.draw(damaged([admitted, _FLAVORS]))
     try:
@@ -116,5 +119,5 @@ def test_jobs_that_are_nested_too_deep_are_refused() -> None:
         nested = job(kind, "deep")
         nested["spec"] = {**nested["spec"], "deep": deep}
         result = workloads_for([nested], configuration=_ALL)
-        assert [str(it) for it in result.problems] == [f'{kind} "n/deep": it is nested too deep']
+        assert [str(problem) for problem in result.problems] == [f'{kind} "n/deep": it is nested too deep']
         assert not result.workloads

@@ -285,7 +285,7 @@ def test_all_calls_are_tried() -> None:
 @given(worlds(Limits(workloads=4)), st.lists(st.integers(0, 10), min_size=12, max_size=12))
 def test_threads_at_once_break_nothing(scenario: History, what: list[int]) -> None:
     engine = Play.of(scenario).engine
-    name = next((it["metadata"]["name"] for it in scenario.objects if it["kind"] == "Workload"), "w")  # type: ignore[index, call-overload]
+    name = next((object_["metadata"]["name"] for object_ in scenario.objects if object_["kind"] == "Workload"), "w")  # type: ignore[index, call-overload]
     calls: list[Callable[[], object]] = [
         lambda: engine.cycle(at(1)),
         lambda: engine.reconcile(at(2)),

@@ -21,4 +21,4 @@ def test_objects_go_into_another_engine_and_come_back(world: History) -> None:
         other.apply(list(engine.objects(kind)), now=START, trusted=True)
     for kind in HELD_KINDS:
         assert other.objects(kind) == engine.objects(kind), kind
-    assert [it.usage for it in other.quota()] == [it.usage for it in engine.quota()]
+    assert [row.usage for row in other.quota()] == [row.usage for row in engine.quota()]

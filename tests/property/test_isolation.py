@@ -20,14 +20,16 @@ def all_bytes(engine: Engine) -> str:
 
 def questions(history: History) -> list[JsonObject]:
     """Workloads like those of the history, urgent enough to preempt."""
-    known = [it for it in history.objects if it["kind"] == "Workload" and isinstance(it["spec"], dict)]
+    known = [
+        object_ for object_ in history.objects if object_["kind"] == "Workload" and isinstance(object_["spec"], dict)
+    ]
     return [
         {
-            **{name: value for name, value in it.items() if name != "status"},
+            **{name: value for name, value in object_.items() if name != "status"},
             "metadata": {"namespace": "ns", "name": f"asked{number}", "uid": f"uid-asked{number}"},
-            "spec": {**it["spec"], "priority": 10},  # type: ignore[dict-item]
+            "spec": {**object_["spec"], "priority": 10},  # type: ignore[dict-item]
         }
-        for number, it in enumerate(known)
+        for number, object_ in enumerate(known)
     ]
 
 

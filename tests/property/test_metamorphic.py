@@ -87,20 +87,20 @@ def test_an_engine_made_of_the_objects_as_they_are_holds_the_same(history: Histo
     """A restart loses what was tried, but no quota."""
     with shown(history):
         play = Play.of(history)
-        there = {name_of(it): it for it in history.objects}
+        there = {name_of(object_): object_ for object_ in history.objects}
         for reported in play.run(history.moves):
             thing = reported.move.object
             if thing is not None and not reported.refused:
                 there[name_of(thing)] = thing
             if reported.move.object_kind and not reported.missing:
                 del there[reported.move.object_kind, reported.move.key.rpartition("/")[2]]
-        statuses = {("Workload", it.name): it.status for it in play.engine.workloads()}
-        objects = [{**it, "status": statuses.get(key, {})} for key, it in there.items()]
+        statuses = {("Workload", workload.name): workload.status for workload in play.engine.workloads()}
+        objects = [{**name, "status": statuses.get(key, {})} for key, name in there.items()]
         again = Engine(history.parsed_configuration())
         again.apply(json.dumps(objects).encode(), now=play.now, trusted=True)
         assert again.quota() == play.engine.quota()
-        assert [(it.key, it.stage, it.flavors) for it in again.workloads()] == [
-            (it.key, it.stage, it.flavors) for it in play.engine.workloads()
+        assert [(workload.key, workload.stage, workload.flavors) for workload in again.workloads()] == [
+            (workload.key, workload.stage, workload.flavors) for workload in play.engine.workloads()
         ]
 
 

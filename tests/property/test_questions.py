@@ -38,17 +38,21 @@ class Questions:
     @classmethod
     def of(cls, history: History, now: TimeLike) -> Questions:
         """Workloads like those of a history, half of them urgent enough to preempt."""
-        known = [it for it in history.objects if it["kind"] == "Workload" and isinstance(it["spec"], dict)][:4]
-        return cls(tuple(_asked(it, number) for number, it in enumerate(known)), now)
+        known = [
+            object_
+            for object_ in history.objects
+            if object_["kind"] == "Workload" and isinstance(object_["spec"], dict)
+        ][:4]
+        return cls(tuple(_asked(object_, number) for number, object_ in enumerate(known)), now)
 
     def what_if(self, engine: Engine) -> object:
         """The answers about workloads that are not there."""
-        return [repr(engine.what_if(it, now=self.now)) for it in self.workloads]
+        return [repr(engine.what_if(workload, now=self.now)) for workload in self.workloads]
 
     def explained(self, engine: Engine) -> object:
         """The answers about those that are."""
         states = engine.workloads()
-        return [repr(explain(engine, it.name, namespace=it.namespace, now=self.now)) for it in states]
+        return [repr(explain(engine, state.name, namespace=state.namespace, now=self.now)) for state in states]
 
     def answers(self, engine: Engine) -> str:
         """All answers, each on a copy."""
@@ -68,11 +72,11 @@ def _asked(known: JsonObject, number: int) -> JsonObject:
 
 
 def capacity(engine: Engine) -> object:
-    return [asdict(it) for it in engine.domain_capacity()]
+    return [asdict(domain_capacity) for domain_capacity in engine.domain_capacity()]
 
 
 def placements(engine: Engine) -> object:
-    return [asdict(it) for it in engine.placements()]
+    return [asdict(placement) for placement in engine.placements()]
 
 
 def played(history: History, data: st.DataObject) -> Play:
@@ -114,9 +118,9 @@ def test_answers_do_not_depend_on_cycles_that_change_nothing(
         # A head that tries its next flavors has another message.
         assert observe(rests) != seen or questions.answers(rests) == before
         # A cycle without heads is none, and prepares all the same.
-        for it in rests.workloads():
-            if it.stage is Stage.PENDING:
-                rests.delete("Workload", it.name, namespace=it.namespace, now=play.now)
+        for workload in rests.workloads():
+            if workload.stage is Stage.PENDING:
+                rests.delete("Workload", workload.name, namespace=workload.namespace, now=play.now)
         before = questions.answers(rests)
         assert rests.cycle(play.now).cycle == 0
         assert questions.answers(rests) == before

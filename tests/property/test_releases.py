@@ -33,8 +33,8 @@ def plain_worlds(draw: st.DrawFn) -> list[Any]:
 @given(plain_worlds(), st.sampled_from(newest_releases()))
 def test_a_world_that_no_change_touches(objects: list[Any], release: Release) -> None:
     newest = Configuration()
-    older = newest.switched({it.name: it.is_in(release) for it in changes()})
-    engines = [world(*objects, configuration=it) for it in (newest, older)]
-    stories = [story(it, at(60)) for it in engines]
+    older = newest.switched({change.name: change.is_in(release) for change in changes()})
+    engines = [world(*objects, configuration=entry) for entry in (newest, older)]
+    stories = [story(engine, at(60)) for engine in engines]
     assert stories[0] == stories[1]
     assert snapshot(engines[0]) == snapshot(engines[1])

@@ -120,8 +120,8 @@ def test_names_and_slots_first_met_in_a_question_are_replayed() -> None:
 def test_the_engine_of_a_controller_and_of_a_virtual_cluster_is_saved_as_any_other() -> None:
     objects = [flavor(), cluster_queue(cpu=1), local_queue(), workload("a"), workload("b", created=1)]
     controller = Controller()
-    for number, it in enumerate(objects, start=1):
-        manifest: Json = it.to_manifest()
+    for number, object_ in enumerate(objects, start=1):
+        manifest: Json = object_.to_manifest()
         manifest["metadata"] = {**manifest["metadata"], "resourceVersion": str(number)}
         controller.observe({"type": "ADDED", "object": manifest}, now=T0)
     controller.resync("Namespace", [{"metadata": {"name": "ns", "resourceVersion": "9"}}], now=T0, resource_version="9")

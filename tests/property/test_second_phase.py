@@ -26,7 +26,7 @@ KUEUE = "kueue.x-k8s.io/v1beta2"
 
 def held(workload: Any) -> set[str]:
     conditions = workload.get("status", {}).get("conditions", ())
-    return {it["type"] for it in conditions if it["status"] == "True"}
+    return {condition["type"] for condition in conditions if condition["status"] == "True"}
 
 
 class Whims(CheckController):
@@ -102,7 +102,7 @@ def test_quota_is_kept_and_nothing_runs_before_its_checks_are_ready(seed: int) -
     objects = [
         {"apiVersion": KUEUE, "kind": "ProvisioningRequestConfig", "metadata": {"name": "dws"}, "spec": config},
         *map(check, NAMES),
-        *(checked(it, chance) for it in case["objects"] if it["kind"] != "AdmissionCheck"),
+        *(checked(object_, chance) for object_ in case["objects"] if object_["kind"] != "AdmissionCheck"),
     ]
     stock = Stock(amounts={"pods": 6}, delay_seconds=(0, 9), refused=0.2, patience_seconds=30, booking_seconds=15)
     capacity = QueuedCapacity({"region": stock}, seed=seed)
@@ -115,7 +115,7 @@ def test_quota_is_kept_and_nothing_runs_before_its_checks_are_ready(seed: int) -
         max_cycles=25,
         eviction_seconds=case["config"]["evictionSeconds"],
     )
-    cluster.schedule(it for it in case["input"]["events"] if it["op"] != "update")
+    cluster.schedule(event for event in case["input"]["events"] if event["op"] != "update")
     n_steps, running = 0, set[str]()
     while cluster.step():
         n_steps += 1
@@ -130,7 +130,7 @@ def test_quota_is_kept_and_nothing_runs_before_its_checks_are_ready(seed: int) -
             if cluster.is_running(state.name, namespace=state.namespace):
                 assert "Admitted" in held(workload)
                 # What a check says later on does not take the admission back; it evicts.
-                states = {it.get("state") for it in check_states(workload).values()}
+                states = {check_state.get("state") for check_state in check_states(workload).values()}
                 assert state.name in running or states <= {"Ready"}, "it does not begin before"
                 running.add(state.name)
             else:
@@ -150,10 +150,10 @@ def test_the_same_seed_gives_the_same_run(seed: int) -> None:
         objects = [
             {"apiVersion": KUEUE, "kind": "ProvisioningRequestConfig", "metadata": {"name": "dws"}, "spec": config},
             *map(check, NAMES),
-            *(checked(it, chance) for it in case["objects"] if it["kind"] != "AdmissionCheck"),
+            *(checked(object_, chance) for object_ in case["objects"] if object_["kind"] != "AdmissionCheck"),
         ]
         cluster = VirtualCluster(objects, now=case["config"]["now"], checks=[Whims(seed), provisioning], max_cycles=20)
-        cluster.schedule(it for it in case["input"]["events"] if it["op"] != "update")
+        cluster.schedule(event for event in case["input"]["events"] if event["op"] != "update")
         return [cluster.advance(), provisioning.steps]
 
     assert steps() == steps()

@@ -56,16 +56,16 @@ class Stored:
     def tell(self, name: str, kind: str) -> None:
         workload = self.workloads[name]
         status = workload.setdefault("status", {})
-        others = [it for it in status.get("conditions", ()) if it["type"] != kind]
+        others = [condition for condition in status.get("conditions", ()) if condition["type"] != kind]
         status["conditions"] = [*others, {"type": kind, "status": "True", "reason": kind}]
 
     def live(self) -> list[Json]:
-        return [it for it in self.workloads.values() if "Finished" not in holds(it)]
+        return [workload for workload in self.workloads.values() if "Finished" not in holds(workload)]
 
 
 def holds(workload: Json) -> set[str]:
     conditions = workload.get("status", {}).get("conditions", ())
-    return {it["type"] for it in conditions if it["status"] == "True"}
+    return {condition["type"] for condition in conditions if condition["status"] == "True"}
 
 
 @times(1)
@@ -96,8 +96,8 @@ def test_workloads_follow_a_job_through_all_its_changes(is_elastic: bool, change
         name = workload["metadata"]["name"]
         # Of two slices one waits to replace the other.
         assert len(stored.live()) <= (2 if is_elastic else 1)
-        for it in stored.live():
-            assert still_runs or it["metadata"]["name"] == name or "QuotaReserved" in holds(it)
+        for entry in stored.live():
+            assert still_runs or entry["metadata"]["name"] == name or "QuotaReserved" in holds(entry)
         if happens == "Admitted" and "QuotaReserved" not in holds(workload):
             old = workload["metadata"].get("annotations", {}).get("kueue.x-k8s.io/workload-slice-replacement-for")
             for kind in ("QuotaReserved", "Admitted"):

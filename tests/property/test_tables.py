@@ -40,13 +40,15 @@ def check(engine: Engine, decision: Decision, keys: tuple[str | None, ...]) -> N
         return (tuple(row) for row in table.tolist())
 
     assert [(keys[w], queue(q), admitted, time) for w, q, admitted, time in rows(decision.admission_table)] == [
-        (it.key, it.cluster_queue, it.is_admitted, it.time) for it in decision.admissions
+        (admission.key, admission.cluster_queue, admission.is_admitted, admission.time)
+        for admission in decision.admissions
     ]
     assert [(keys[w], queue(q), keys[by], names.reasons[r]) for w, q, by, r in rows(decision.preemption_table)] == [
-        (it.key, it.cluster_queue, it.preemptor, it.reason) for it in decision.preemptions
+        (preemption.key, preemption.cluster_queue, preemption.preemptor, preemption.reason)
+        for preemption in decision.preemptions
     ]
     assert [(keys[w], queue(q), names.reasons[r], parked) for w, q, r, parked in rows(decision.pending_table)] == [
-        (it.key, it.cluster_queue, it.reason, it.is_parked) for it in decision.pending
+        (pending.key, pending.cluster_queue, pending.reason, pending.is_parked) for pending in decision.pending
     ]
     got = [
         (a, p, count, names.resources[resource], names.flavors[flavor], amount)

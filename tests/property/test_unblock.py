@@ -25,9 +25,9 @@ ANSWERED: set[bytes] = set()
 def made(engine: Engine, waiting: WorkloadState, step: Step, *, trusted: bool) -> Engine:
     """A copy on which a step is made as a user would: what changes about the workload comes with a new submission."""
     fork = engine.fork()
-    own = [it for it in step.edits if it.target.startswith(f"Workload/{waiting.key}:")]
+    own = [edit for edit in step.edits if edit.target.startswith(f"Workload/{waiting.key}:")]
     fork.apply(list(step.objects), now=START, trusted=trusted)
-    change_state(fork, [it for it in step.edits if it not in own], step.deletions, now=START, trusted=trusted)
+    change_state(fork, [edit for edit in step.edits if edit not in own], step.deletions, now=START, trusted=trusted)
     if own or step.resubmits:
         submitted = again(fork.object("Workload", waiting.name, namespace=waiting.namespace), own)
         fork.delete("Workload", waiting.name, namespace=waiting.namespace, now=START)
@@ -50,7 +50,7 @@ def gets_quota(fork: Engine, waiting: WorkloadState) -> bool:
 
 
 def holders(engine: Engine) -> set[str]:
-    return {it.key for it in engine.workloads() if it.stage in HOLDING}
+    return {workload.key for workload in engine.workloads() if workload.stage in HOLDING}
 
 
 def check(engine: Engine, waiting: WorkloadState, change: Change) -> None:
@@ -58,7 +58,7 @@ def check(engine: Engine, waiting: WorkloadState, change: Change) -> None:
     before = holders(engine)
     assert gets_quota(fork, waiting), change
     # Where there is no smaller step, nothing at all is the step less: the same workload, submitted again if it was.
-    own = any(it.target.startswith(f"Workload/{waiting.key}:") for it in change.step.edits)
+    own = any(edit.target.startswith(f"Workload/{waiting.key}:") for edit in change.step.edits)
     nothing = Step(resubmits=own or (change.step.resubmits and change.kind is not ChangeKind.START))
     for less in change.less or (nothing,):
         assert not gets_quota(made(engine, waiting, less, trusted=True), waiting), (change, less)
@@ -67,14 +67,14 @@ def check(engine: Engine, waiting: WorkloadState, change: Change) -> None:
     assert waiting.key not in (*change.evicted, *change.moved)
     assert not set(change.evicted) & set(change.moved)
     assert (change.outcome is Outcome.PREEMPTS) == bool(change.preemptions)
-    assert {it.preemptor for it in change.preemptions} <= {waiting.key}
+    assert {preemption.preemptor for preemption in change.preemptions} <= {waiting.key}
 
 
 def waiting_in(world: History, data: st.DataObject) -> tuple[Engine, WorkloadState]:
     """A state at rest, and a workload that waits in it."""
     engine = engine_of(world)
     assume(settle(engine, now=START, max_cycles=1_000).ending is Ending.SETTLED)
-    pending = [it for it in engine.workloads() if it.stage is Stage.PENDING]
+    pending = [workload for workload in engine.workloads() if workload.stage is Stage.PENDING]
     assume(pending)
     return engine, data.draw(st.sampled_from(pending))
 
@@ -90,7 +90,7 @@ def test_each_change_admits_and_one_step_less_does_not(world: History, data: st.
         return
     found = unblock(engine, waiting.name, namespace=waiting.namespace, now=START, was_at_rest=True)
     assert engine.save() == before
-    assert [it.rank for it in found.changes] == sorted(it.rank for it in found.changes)
+    assert [change.rank for change in found.changes] == sorted(change.rank for change in found.changes)
     for change in found.changes:
         check(engine, waiting, change)
     ANSWERED.add(question)

@@ -36,15 +36,24 @@ class Onlooker(CheckController):
 def reported(run: Run) -> dict[str, Any]:
     tables = {name: getattr(run, name).tobytes() for name in ("step_table", "cycle_table", "outcome_table")}
     decisions = [
-        (it.number, it.time, it.decision.admissions, it.decision.preemptions, it.decision.events, it.parked)
-        for it in run.cycles
+        (
+            cycle.number,
+            cycle.time,
+            cycle.decision.admissions,
+            cycle.decision.preemptions,
+            cycle.decision.events,
+            cycle.parked,
+        )
+        for cycle in run.cycles
     ]
     return {
         **tables,
         "keys": run.workload_keys,
         "decisions": decisions,
         "end": (run.ending, run.start, run.end, run.n_cycles),
-        "workloads": [(it.key, it.stage, it.flavors, it.status) for it in run.engine.workloads()],
+        "workloads": [
+            (workload.key, workload.stage, workload.flavors, workload.status) for workload in run.engine.workloads()
+        ],
     }
 
 

@@ -22,7 +22,7 @@ from tests.property.test_bad_input import damaged
 from tests.property.worlds import times
 
 _ALL = Configuration.trusted(
-    {"integrations": {"frameworks": sorted({it.framework for it in INTEGRATIONS.values()})}},
+    {"integrations": {"frameworks": sorted({integration.framework for integration in INTEGRATIONS.values()})}},
     feature_gates={"SparkApplicationIntegration": True},
 )
 
@@ -61,7 +61,9 @@ def test_an_odd_object_is_stored_or_refused_as_a_server_would(objects: list[Any]
         if not isinstance(plain, dict):
             continue
         try:
-            stored = admit(plain, around=[it for it in objects if isinstance(it, dict)], configuration=_ALL).object
+            stored = admit(
+                plain, around=[object_ for object_ in objects if isinstance(object_, dict)], configuration=_ALL
+            ).object
         except RefusedError as refused:
             assert refused.code in (403, 404, 422), refused
             assert json.loads(json.dumps(refused.status)) == refused.status

@@ -44,8 +44,8 @@ def without_order(history: History) -> History:
     A WorkloadPriorityClass sets the Workloads that are there when it comes (rules/11 §5), and a cycle of Cohorts holds
     back the ClusterQueues that come after it (rules/02 §4).
     """
-    cohorts = [it for it in history.objects if text_at(it, "kind") == "Cohort"]
-    parents = {text_at(it, "metadata", "name"): text_at(it, "spec", "parentName") for it in cohorts}
+    cohorts = [object_ for object_ in history.objects if text_at(object_, "kind") == "Cohort"]
+    parents = {text_at(cohort, "metadata", "name"): text_at(cohort, "spec", "parentName") for cohort in cohorts}
 
     def is_in_cycle(name: str) -> bool:
         above, seen = parents[name], set[str]()
@@ -58,7 +58,7 @@ def without_order(history: History) -> History:
         kind = text_at(it, "kind")
         return kind == "WorkloadPriorityClass" or (kind == "Cohort" and is_in_cycle(text_at(it, "metadata", "name")))
 
-    return replace(history, objects=tuple(it for it in history.objects if not matters(it)))
+    return replace(history, objects=tuple(object_ for object_ in history.objects if not matters(object_)))
 
 
 @st.composite

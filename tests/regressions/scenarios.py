@@ -33,4 +33,4 @@ def problems(read: Read, text: str) -> list[str]:
     """Field paths and messages of everything that is wrong with a scenario."""
     with pytest.raises(ManifestError) as error:
         run_scenario(read(text))
-    return [f"{it.field}: {it.message}" for it in error.value.problems]
+    return [f"{problem.field}: {problem.message}" for problem in error.value.problems]

@@ -237,7 +237,7 @@ def manager() -> tuple[Manager, Any]:
     found.observe({"type": "ADDED", "object": stored("MultiKueueCluster", "c1", source)}, now=T0)
     found.turn(T0)
     found.connection_failed("c1", ConnectionReason.BAD_KUBE_CONFIG, "bad", now=T0)
-    (command,) = [it for it in found.turn(at(1)).commands if not isinstance(it, Connect)]
+    (command,) = [command for command in found.turn(at(1)).commands if not isinstance(command, Connect)]
     return found, command
 
 

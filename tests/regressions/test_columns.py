@@ -102,7 +102,7 @@ def test_a_name_that_exists_is_refused_and_its_workload_stays() -> None:
         engine.submit(**ROWS, now=at(2))
     assert (snapshot(engine), engine.now) == (before, at(1))
     engine.submit(**ROWS, first=2, now=at(2))
-    assert [it.name for it in engine.workloads()] == ["workload-1", "workload-2", "workload-3"]
+    assert [other.name for other in engine.workloads()] == ["workload-1", "workload-2", "workload-3"]
 
 
 @RUNS
@@ -147,7 +147,12 @@ def test_events_in_spans_that_can_not_be_are_refused_by_name(name: str, seconds:
     at_seconds: Any = given if name == "at" else 0
     made = workload("a").to_manifest()
     happening = Happening(at=at_seconds, op=Operation.CREATE, object=made, plan=JobPlan(**plan))
-    written = {"at": at_seconds, "op": "create", "object": made, **{json_name(key): it for key, it in plan.items()}}
+    written = {
+        "at": at_seconds,
+        "op": "create",
+        "object": made,
+        **{json_name(key): entry for key, entry in plan.items()},
+    }
     for event in (happening, written):
         with pytest.raises(ValueError, match=rf"{name}|{name.split('_')[0]}Seconds"):
             simulate(QUEUES, [event], now=T0)
@@ -173,7 +178,7 @@ def test_a_workload_without_a_namespace_runs_in_default(checks: tuple[CheckContr
         {"at": 1, "op": "update", "object": {**manifest, "metadata": {"name": "a", "labels": {"x": "y"}}}},
     ]
     run = simulate(objects, events, now=T0, checks=checks)
-    assert [(it.kind.value, it.key) for it in run.steps] == [
+    assert [(step.kind.value, step.key) for step in run.steps] == [
         ("Created", "default/a"),
         ("Admitted", "default/a"),
         ("Finished", "default/a"),

@@ -122,7 +122,9 @@ def test_an_ascii_locale_gets_escapes(folder: Path, form: str) -> None:
     if form == "json":
         assert json.loads(ran.stdout)["workloads"][0]["message"] == "fertig ≤ 世界"
     elif form == "yaml":
-        (workload,) = (it.object for it in parse_manifests(ran.stdout) if it.object["kind"] == "Workload")
+        (workload,) = (
+            manifest.object for manifest in parse_manifests(ran.stdout) if manifest.object["kind"] == "Workload"
+        )
         annotations = {"grüße": "世界 🚀"}
         labels = {"ключ": "x"}
         metadata = {"name": "w", "namespace": "team", "annotations": annotations, "labels": labels}

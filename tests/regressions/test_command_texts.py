@@ -84,11 +84,11 @@ def test_tables_and_notes_escape_what_does_not_print(command: Callable[..., Ran]
 def test_data_stay_data(command: Callable[..., Ran]) -> None:
     for text in (ODD, "x" * 10_000, "a/b " * 1000):
         document = json.loads(command("run", "--trusted", "-q", "-o", "json", "in.json", objects=world(text)).out)
-        assert {it["name"] for it in document["workloads"]} == {text, f"owned{text}"}
+        assert {workload["name"] for workload in document["workloads"]} == {text, f"owned{text}"}
         dumped = command("run", "--trusted", "-q", "-o", "yaml", "in.json", objects=world(text)).out
         assert all(line.isprintable() for line in dumped.split("\n"))
-        names = [object_ref(it.object).name for it in parse_manifests(dumped)]
-        assert names == [it["metadata"]["name"] for it in world(text)]
+        names = [object_ref(manifest.object).name for manifest in parse_manifests(dumped)]
+        assert names == [row["metadata"]["name"] for row in world(text)]
 
 
 @pytest.mark.parametrize("form", ["table", "wide"])
@@ -148,7 +148,7 @@ def test_python_and_rust_quote_and_cut_alike() -> None:
     queue = kueue("LocalQueue", text, "a", spec={"clusterQueue": "cq"})
     with pytest.raises(ManifestError) as caught:
         Engine().apply(queue)
-    problem = next(it for it in caught.value.problems if it.field == "metadata.name")
+    problem = next(problem for problem in caught.value.problems if problem.field == "metadata.name")
     value = SHOWN + r"\"\\" + "y" * (253 - len(ODD) - 2) + "..."
     assert problem.message.startswith(f'Invalid value: "{value}": ')
     assert str(problem.object) == f'LocalQueue "a/{value}"'

@@ -19,7 +19,7 @@ UNTRACKED = "kueue.x-k8s.io/_UNTRACKED_VALUE_"
 
 def borrower(weight: str) -> Lab:
     """A ClusterQueue of 1 cpu that borrows 2 of the 3 that its cohort has; the cohort is below another."""
-    one, two = (quotas({"cpu": it}) for it in ("1", "2"))
+    one, two = (quotas({"cpu": name}) for name in ("1", "2"))
     share: Json = {"fairSharing": {"weight": weight}}
     lab = Lab(
         thing("Cohort", "all"),
@@ -126,7 +126,7 @@ def test_a_preemption_counts_once_its_write_is_accepted() -> None:
     lab.settle()
     lab.submit("high", priority=1)
     lab.watch()
-    (write,) = (it for it in lab.controller.turn(lab.cluster.now).writes if it.name == "low")
+    (write,) = (write for write in lab.controller.turn(lab.cluster.now).writes if write.name == "low")
     assert not lab.of("preempted_workloads_total")
     lab.controller.done(write, Answer(error="refused"), now=lab.cluster.now)
     lab.settle()
@@ -304,5 +304,5 @@ def test_a_workload_gets_from_its_job_what_becomes_a_label_of_metrics() -> None:
         settings = JobsConfiguration.of(Configuration.parse(text))
         (workload,) = workloads_for([job], configuration=settings).workloads
         found = texts_at(workload.object, "metadata", "labels")
-        found = {key: it for key, it in found.items() if "/" not in key}
+        found = {key: label for key, label in found.items() if "/" not in key}
         assert (found, texts_at(workload.object, "metadata", "annotations")) == copied

@@ -93,7 +93,7 @@ def test_a_step_beyond_the_end_of_time_changes_nothing() -> None:
     cluster.submit(workload("a"), JobPlan(run_seconds=LEFT - 60))
     cluster.submit(workload("b"), JobPlan(run_seconds=LEFT - 60))
     # Before that all goes well.
-    assert [it.kind for it in cluster.advance("2026-01-02T00:00:00Z")] == [StepKind.ADMITTED]
+    assert [step.kind for step in cluster.advance("2026-01-02T00:00:00Z")] == [StepKind.ADMITTED]
     with pytest.raises(OutOfTimeError):
         cluster.advance()
     before = cluster.now, cluster.steps

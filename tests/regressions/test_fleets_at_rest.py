@@ -149,7 +149,7 @@ def test_a_request_that_is_never_answered_is_tried_less_and_less_often() -> None
     # It was tried every 10 s, for each look forgot that the request before had failed.
     base = read_scenario(EXAMPLES / "multikueue" / "scenario.yaml")
     assert base.fleet is not None
-    deaf = {name: replace(it, link=LinkSettings(lost_answers=1000)) for name, it in base.fleet.workers.items()}
+    deaf = {name: replace(worker, link=LinkSettings(lost_answers=1000)) for name, worker in base.fleet.workers.items()}
     fleet = replace(base.fleet, workers=deaf, disconnections=())
     n_steps: list[int] = []
     step = Fleet._step
@@ -182,7 +182,7 @@ def test_an_empty_worker_is_not_looked_through_for_garbage_again_and_again() -> 
 # Overrides.
 
 
-@pytest.mark.parametrize("operation", RENAMED, ids=lambda it: f"{it['op']} {it['path']}")
+@pytest.mark.parametrize("operation", RENAMED, ids=lambda entry: f"{entry['op']} {entry['path']}")
 def test_an_override_that_makes_another_object_is_refused(read: Read, operation: dict[str, Any]) -> None:
     overrides = json.dumps({"east": [operation]})
     (problem,) = problems(read, FLEET + f"  policy: {{overrides: {overrides}}}\n")
@@ -222,7 +222,11 @@ class Wavering:
     waits_for_checks = True
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
-        others = [it.name for it in dispatch.clusters if it.is_connected and it.name not in dispatch.nominated]
+        others = [
+            cluster.name
+            for cluster in dispatch.clusters
+            if cluster.is_connected and cluster.name not in dispatch.nominated
+        ]
         return Nomination(tuple(others[:1]))
 
 
@@ -265,7 +269,9 @@ def test_a_fleet_whose_messages_take_no_time_says_so_too() -> None:
     scenario = example("overflow.yaml", dispatcher=TakingBack(inner=AllAtOnce(), start_ns=0, exclude_ns=0))
     assert scenario.fleet is not None
     at_once = LinkSettings(least_ms=0, most_ms=0)
-    workers = {name: replace(it, link=at_once, starts_pods=False) for name, it in scenario.fleet.workers.items()}
+    workers = {
+        name: replace(worker, link=at_once, starts_pods=False) for name, worker in scenario.fleet.workers.items()
+    }
     outcome = run_scenario(replace(scenario, fleet=replace(scenario.fleet, workers=workers)))
     assert outcome.ending is ScenarioEnding.UNSETTLED
 
@@ -377,7 +383,7 @@ def test_a_fleet_takes_all_objects_of_a_call_or_none(odd: dict[str, Any], field:
     fleet = Fleet(["west"], now=START)
     with pytest.raises(ManifestError) as caught:
         fleet.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}, odd])
-    assert field in [it.field for it in caught.value.problems]
+    assert field in [problem.field for problem in caught.value.problems]
     assert fleet.objects("Namespace") == []
     # What the cluster could not read it could never again do anything about.
     fleet.wait(5)

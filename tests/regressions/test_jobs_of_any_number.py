@@ -53,7 +53,7 @@ def test_a_workload_is_that_of_a_job_by_owner_or_by_name() -> None:
         (workload(name, namespace="b"), False),
     ]:
         found = workloads_for([job("j"), other])
-        reasons = [it.reason for it in found.ignored]
+        reasons = [ignored.reason for ignored in found.ignored]
         assert reasons == (
             [f'its Workload "a/{other["metadata"]["name"]}" is among the manifests (job j)'] * is_its_own
         )

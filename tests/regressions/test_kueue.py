@@ -23,6 +23,6 @@ CASES = [
 @pytest.mark.parametrize("case", CASES)
 def test_a_run_goes_as_in_that_release(case: dict[str, Any], by: str) -> None:
     assert case["why"]
-    question = {name: it for name, it in case.items() if name not in ("why", "expect", "leftOut")}
+    question = {name: row for name, row in case.items() if name not in ("why", "expect", "leftOut")}
     difference = differing(parts(case["expect"], most(case)), answered(question, by), case.get("leftOut", ()))
     assert difference is None, str(difference)

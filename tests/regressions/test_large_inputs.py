@@ -18,14 +18,14 @@ from kueuecore.objects import Cohort
 from tests.builders import T0, cluster_queue, workload, world
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
-MOST_SECONDS = 10.0
+MAX_SECONDS = 10.0
 
 
 @contextmanager
 def in_time() -> Iterator[None]:
     start = time.process_time()
     yield
-    assert time.process_time() - start < MOST_SECONDS
+    assert time.process_time() - start < MAX_SECONDS
 
 
 def flavor(**spec: Any) -> Manifest:
@@ -37,7 +37,7 @@ def test_many_keys_of_which_one_stands_twice() -> None:
     text = f'{{"apiVersion": "{KUEUE}", "kind": "ResourceFlavor", "metadata": {{"name": "f"}}, "spec": {{{labels}}}}}'
     with in_time(), pytest.raises(ManifestError) as caught:
         parse_manifests(text, strict=True)
-    assert [it.field for it in caught.value.problems] == ["spec.k7"]
+    assert [problem.field for problem in caught.value.problems] == ["spec.k7"]
 
 
 def test_of_many_unknown_fields_a_hundred_are_named() -> None:
@@ -62,7 +62,7 @@ def test_many_problems_of_one_object() -> None:
     text = json.dumps({**flavor().object, "metadata": metadata}, indent=1)
     with in_time(), pytest.raises(ManifestError) as caught:
         Engine().apply(parse_manifests(text))
-    lines = [it.line for it in caught.value.problems if it.field.startswith("metadata.labels")]
+    lines = [problem.line for problem in caught.value.problems if problem.field.startswith("metadata.labels")]
     assert len(lines) == len(set(lines)) == 10_000, caught.value.problems[:3]
 
 
@@ -74,7 +74,7 @@ def test_a_long_chain_of_cohorts(step: int) -> None:
         engine = world(cluster_queue("lends", cohort=names[0]), *chain[::step], cluster_queue(cpu=0, cohort=names[-1]))
         engine.apply([workload("w")], now=T0)
         decision = engine.cycle(T0)
-    assert [it.key for it in decision.admissions] == ["ns/w"]
+    assert [admission.key for admission in decision.admissions] == ["ns/w"]
 
 
 def many_owners(n: int) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ def test_a_job_that_has_its_workload_is_named_as_well() -> None:
     # It was left out, and whoever asked for its defaults had to make them by hand.
     result = workloads_for([job("Job"), workload])
     assert (result.workloads, result.problems) == ((), ())
-    assert [(it["metadata"]["name"], it["spec"]["suspend"]) for it in result.jobs] == [("j", True)]  # type: ignore[index,call-overload]
+    assert [(other["metadata"]["name"], other["spec"]["suspend"]) for other in result.jobs] == [("j", True)]  # type: ignore[index,call-overload]
 
 
 def test_a_fleet_refuses_a_job_whose_owner_is_gone_before_anything_changes() -> None:

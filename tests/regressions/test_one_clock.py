@@ -55,7 +55,7 @@ def create(at: float, name: str, **spec: object) -> Happening:
 
 
 def times(run: Run, kind: StepKind) -> list[tuple[float, str]]:
-    return [((it.time - run.start) / SECOND_NS, it.key) for it in run.steps if it.kind is kind]
+    return [((step.time - run.start) / SECOND_NS, step.key) for step in run.steps if step.kind is kind]
 
 
 @pytest.mark.parametrize("checks", [[], [Onlooker()]])
@@ -73,7 +73,7 @@ def test_what_comes_between_two_cycles_comes_at_its_time(checks: Sequence[CheckC
         QUEUES, [create(0, "a"), create(0, "b"), create(0.25, "c"), create(1.5, "d")], now=NOW, checks=checks
     )
     assert [time for time, _ in times(run, StepKind.CREATED)] == [0, 0, 0.25, 1.5]
-    assert [it.time - run.start for it in run.cycles] == [0, SECOND_NS, 2 * SECOND_NS, 3 * SECOND_NS]
+    assert [cycle.time - run.start for cycle in run.cycles] == [0, SECOND_NS, 2 * SECOND_NS, 3 * SECOND_NS]
 
 
 class Approval(CheckController):
@@ -101,8 +101,8 @@ def test_a_controller_that_fails_is_asked_again() -> None:
     with pytest.raises(RuntimeError, match="broken"):
         cluster.advance()
     approval.is_broken = False
-    assert [(it.time - cluster.start) / SECOND_NS for it in cluster.advance()] == [5, 65]
-    assert [it.kind for it in cluster.steps] == [StepKind.CREATED, StepKind.ADMITTED, StepKind.FINISHED]
+    assert [(step.time - cluster.start) / SECOND_NS for step in cluster.advance()] == [5, 65]
+    assert [step.kind for step in cluster.steps] == [StepKind.CREATED, StepKind.ADMITTED, StepKind.FINISHED]
 
 
 def test_a_controller_sees_rows_and_updates_as_they_are_stored() -> None:
@@ -152,10 +152,12 @@ def test_a_cycle_that_waits_for_pods_goes_on_when_somebody_ends_the_job() -> Non
             ]
         )
     cluster.advance(cluster.start + 100 * SECOND_NS)
-    assert [it.key for it in cluster.steps if it.kind is StepKind.ADMITTED] == ["ns/a"], "b waits for the pods of a"
+    assert [step.key for step in cluster.steps if step.kind is StepKind.ADMITTED] == ["ns/a"], (
+        "b waits for the pods of a"
+    )
     assert cluster.finish("a", namespace="ns")
     cluster.advance(cluster.start + 101 * SECOND_NS)
-    admitted = [(it.time - cluster.start) / SECOND_NS for it in cluster.steps if it.kind is StepKind.ADMITTED]
+    admitted = [(step.time - cluster.start) / SECOND_NS for step in cluster.steps if step.kind is StepKind.ADMITTED]
     assert admitted == [1, 100]
 
 

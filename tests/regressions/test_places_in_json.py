@@ -19,7 +19,7 @@ def problems(text: str, file: str = "a.json") -> tuple[Problem, ...]:
 
 
 def places(text: str, file: str = "a.json") -> list[tuple[int | None, int | None, str, str]]:
-    return [(it.line, it.column, it.field, it.message) for it in problems(text, file)]
+    return [(problem.line, problem.column, problem.field, problem.message) for problem in problems(text, file)]
 
 
 HEAD = '{"apiVersion": "v1", "kind": "A", "metadata": {"name": "x"},\n'

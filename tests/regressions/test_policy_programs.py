@@ -106,7 +106,7 @@ def test_a_program_does_not_run_before_everything_is_checked(tmp_path: Path, mor
         file.write_text(file.read_text().replace(f"{EXAMPLES}/multikueue/job.yaml", "job.yaml"), encoding="utf-8")
     with pytest.raises(ManifestError) as error:
         run_scenario(read_scenario(file, allow_code=True))
-    assert field in [it.field for it in error.value.problems]
+    assert field in [problem.field for problem in error.value.problems]
     assert not (tmp_path / "loaded").exists()
 
 

@@ -107,7 +107,7 @@ def test_what_a_list_of_jobs_refuses_is_not_looked_at() -> None:
     assert (problem.index, problem.field) == (1, "metadata.resourceVersion")
     assert [work.job.name for work in jobs.take_due(at(1))] == ["j"]
     # Of a list in which an object stands twice, the position is that in the list.
-    queues: list[Any] = [_stored(it.to_manifest()) for it in (local_queue(), local_queue(), local_queue("other"))]
+    queues: list[Any] = [_stored(entry.to_manifest()) for entry in (local_queue(), local_queue(), local_queue("other"))]
     queues[2]["spec"] = 5
     (problem,) = jobs.resync("LocalQueue", queues, now=at(1))
     assert problem.index == 2
@@ -134,7 +134,7 @@ def test_a_report_is_of_the_right_types(wrong: dict[str, Any]) -> None:
 
 def test_a_controller_takes_reports_alone() -> None:
     controller: Any = _seen(_workload({"type": "Requeued", "lastTransitionTime": _CREATED}), Controller())
-    (name,) = (it.name for it in controller.engine.workloads())
+    (name,) = (workload.name for workload in controller.engine.workloads())
     with pytest.raises(TypeError, match="report must be a JobReport"):
         controller.report(name, namespace="ns", report=None)
 
@@ -146,7 +146,7 @@ def test_a_finished_workload_is_kept_whatever_the_year_of_its_end(time: str | No
     finished = _workload({"type": "Finished", "reason": "r", "lastTransitionTime": time})
     controller = _seen(finished, Controller(_KEPT))
     # First its finalizer goes.
-    assert any("finalizers" in it.manifest["metadata"] for it in controller.turn(at(2)).writes) == is_deleted
+    assert any("finalizers" in write.manifest["metadata"] for write in controller.turn(at(2)).writes) == is_deleted
     assert controller.next_wake(at(2)) is None or is_deleted
 
 
@@ -154,7 +154,7 @@ def test_a_workload_that_does_not_say_when_it_was_evicted_lets_its_job_be_looked
     configuration = JobsConfiguration.of(_KEPT)
     evicted = _workload({"type": "Evicted", "reason": "DeactivatedDueToX"})
     found = reconcile_job(_stored(job("Job")), [evicted], now=at(1), configuration=configuration)
-    assert any(it.verb is Verb.DELETE for it in found.writes)
+    assert any(write.verb is Verb.DELETE for write in found.writes)
     evicted["status"]["conditions"][0]["lastTransitionTime"] = "soon"
     with pytest.raises(ManifestError, match=r"status.conditions\[0\].lastTransitionTime"):
         reconcile_job(_stored(job("Job")), [evicted], now=at(1), configuration=configuration)
@@ -162,8 +162,8 @@ def test_a_workload_that_does_not_say_when_it_was_evicted_lets_its_job_be_looked
 
 def test_a_status_that_is_due_beyond_the_end_of_time_wakes_nobody() -> None:
     controller = Controller(status_delay_seconds=2**62)
-    for it in (Namespace("ns"), flavor(), cluster_queue(), local_queue()):
-        _seen(_stored(dict(it.to_manifest())), controller)
+    for entry in (Namespace("ns"), flavor(), cluster_queue(), local_queue()):
+        _seen(_stored(dict(entry.to_manifest())), controller)
     controller.turn(at(1))
     assert controller.next_wake(at(1)) is None
 

@@ -28,7 +28,7 @@ def preempting(n_victims: int) -> tuple[World, dict[str, Write]]:
 
 def message(world: World) -> str:
     conditions = world.stored("high")["status"]["conditions"]
-    reported: str = next(it["message"] for it in conditions if it["type"] == "QuotaReserved")
+    reported: str = next(condition["message"] for condition in conditions if condition["type"] == "QuotaReserved")
     return reported
 
 

@@ -41,7 +41,7 @@ def signed(saved: Json) -> Json:
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Every place in plain data."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(place for key, it in inner for place in places(it, (*path, key)))]
+    return [path, *(place for key, item in inner for place in places(item, (*path, key)))]
 
 
 def all_forgeries(saved: Json) -> Iterator[Json]:

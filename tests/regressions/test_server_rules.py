@@ -38,7 +38,7 @@ def refusals(made: Manifest) -> list[tuple[str, str]]:
     with pytest.raises(ManifestError) as caught:
         Engine().apply([made])
     problems: Sequence[Problem] = caught.value.problems
-    return [(it.field, it.message) for it in problems]
+    return [(problem.field, problem.message) for problem in problems]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_labels_that_are_null_are_empty() -> None:
             manifest("Workload", {"queueName": "x", "podSets": [_pods({"cpu": 1})]}),
         ]
     )
-    assert [it.key for it in engine.cycle(now="2026-01-01T00:00:00Z").admissions] == ["ns/x"]
+    assert [admission.key for admission in engine.cycle(now="2026-01-01T00:00:00Z").admissions] == ["ns/x"]
 
 
 def test_node_labels_and_requests_that_are_null_are_dropped() -> None:

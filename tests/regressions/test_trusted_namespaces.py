@@ -41,7 +41,7 @@ def workload(namespace: str | None, *, job: str, count: int) -> dict[str, Any]:
 
 
 def statuses(text: str, kind: str) -> list[Any]:
-    return [it.object.get("status") for it in parse_manifests(text) if it.object["kind"] == kind]
+    return [manifest.object.get("status") for manifest in parse_manifests(text) if manifest.object["kind"] == kind]
 
 
 CLUSTER_QUEUE = kueue("ClusterQueue", "cq", spec={"namespaceSelector": {}})
@@ -64,7 +64,7 @@ def test_what_has_no_namespace_is_not_taken_for_what_is_in_default(shown: Callab
         workload(None, job="nowhere", count=5),
     ]
     document = json.loads(shown(objects, "--trusted", "-o", "json"))
-    owners = {(it["namespace"], it["name"]): it["owner"] for it in document["workloads"]}
+    owners = {(other["namespace"], other["name"]): other["owner"] for other in document["workloads"]}
     assert owners == {("", "w"): "Job/nowhere", ("default", "w"): "Job/here"}
     table = shown(objects, "--trusted", "-o", "wide").splitlines()
     pods = table[2].index("PODS") + len("PODS") - 1
@@ -73,13 +73,13 @@ def test_what_has_no_namespace_is_not_taken_for_what_is_in_default(shown: Callab
         (["default/w", "Job/here"], "3"),
     ]
     text = shown(objects, "--trusted", "-o", "yaml")
-    assert [it["pendingWorkloads"] for it in statuses(text, "LocalQueue")] == [0, 1]
+    assert [status["pendingWorkloads"] for status in statuses(text, "LocalQueue")] == [0, 1]
 
 
 def test_yaml_of_a_dump_without_generations_can_be_read_again(shown: Callable[..., str]) -> None:
     queue = kueue("LocalQueue", "lq", "default", spec={"clusterQueue": "cq"})
     first = shown([CLUSTER_QUEUE, queue, workload("default", job="a", count=3)], "--trusted", "-o", "yaml")
-    assert shown([it.object for it in parse_manifests(first)], "--trusted", "-o", "yaml") == first
+    assert shown([manifest.object for manifest in parse_manifests(first)], "--trusted", "-o", "yaml") == first
 
 
 def test_a_workload_of_another_group_is_left_as_it_is(shown: Callable[..., str]) -> None:
@@ -89,5 +89,5 @@ def test_a_workload_of_another_group_is_left_as_it_is(shown: Callable[..., str])
     text = shown(objects, "-q", "-o", "yaml")
     ours, theirs = statuses(text, "Workload")
     assert (ours is not None, theirs) == (True, None)
-    assert foreign in [it.object for it in parse_manifests(text)]
+    assert foreign in [manifest.object for manifest in parse_manifests(text)]
     assert json.loads(shown(objects, "-q", "-o", "json"))["workloads"][0]["owner"] == "Job/a"

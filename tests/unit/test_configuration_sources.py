@@ -75,7 +75,7 @@ spec:
 
 def deployment(*arguments: str, name: str = "kueue-controller-manager", image: str = "example.com/manager:1") -> str:
     text = DEPLOYMENT.replace("NAME", name).replace("IMAGE", image)
-    return text.replace("ARGS", ", ".join(f'"{it}"' for it in arguments))
+    return text.replace("ARGS", ", ".join(f'"{argument}"' for argument in arguments))
 
 
 def problem_of(text: str) -> str:

@@ -31,7 +31,7 @@ def read(folder: Path, plain: object) -> GeneratedRun:
 
 def test_names_and_times_are_those_that_kueue_gives(tmp_path: Path) -> None:
     given = read(tmp_path, on_racks(cohorts=1, queues=2, racks=2, hosts=2, share=16))
-    names = [(text_at(it, "kind"), text_at(it, "metadata", "name")) for it in given.objects]
+    names = [(text_at(object_, "kind"), text_at(object_, "metadata", "name")) for object_ in given.objects]
     assert [name for kind, name in names if kind == "Node"] == [
         "node-b0-r0-n0",
         "node-b0-r0-n1",
@@ -39,16 +39,16 @@ def test_names_and_times_are_those_that_kueue_gives(tmp_path: Path) -> None:
         "node-b0-r1-n1",
     ]
     assert [name for kind, name in names if kind == "ClusterQueue"] == ["cq-0-0-cohort-0", "cq-0-1-cohort-0"]
-    node = next(it for it in given.objects if text_at(it, "metadata", "name") == "node-b0-r1-n0")
+    node = next(object_ for object_ in given.objects if text_at(object_, "metadata", "name") == "node-b0-r1-n0")
     labels = object_at(node, "metadata", "labels")
     assert (labels[RACK], labels[HOST], labels["tas-node-group"]) == ("rack-1", "node-0", "tas")
-    events = [(it.at, text_at(plain_object(it.object or {}), "metadata", "name")) for it in given.events]
+    events = [(event.at, text_at(plain_object(event.object or {}), "metadata", "name")) for event in given.events]
     assert [name for at, name in events if at == 0.1][::2] == [
         "small-required-0-0-0",
         "small-preferred-1-0-0",
         "small-balanced-2-0-0",
     ]
-    assert events == sorted(events, key=lambda it: it[0])
+    assert events == sorted(events, key=lambda event: event[0])
     assert max(at for at, name in events if "large-required" in name) == 1.2
 
 
@@ -57,7 +57,7 @@ def test_classes_of_a_set_arrive_one_after_the_other(tmp_path: Path) -> None:
     sets = [{"count": 2, "creationIntervalMs": 250, "workloads": work}]
     queues = {"className": "cq", "count": 1, "nominalQuota": 1, "workloadsSets": sets}
     given = read(tmp_path, {"cohorts": [{"className": "c", "count": 1, "queuesSets": [queues]}]})
-    names = [(it.at, text_at(plain_object(it.object or {}), "metadata", "name")) for it in given.events]
+    names = [(event.at, text_at(plain_object(event.object or {}), "metadata", "name")) for event in given.events]
     assert names == [(0.25, "a-0-0-0"), (0.5, "b-0-0-1"), (0.75, "a-0-1-0"), (1.0, "b-0-1-1")]
 
 

@@ -30,7 +30,9 @@ WORDS = {"operator": "Exists", "effect": "NoSchedule"}
 def full(schema: dict[str, Any]) -> Any:
     """A value with every field of a schema, none of them as by default."""
     if "enum" in schema:
-        return next(it for it in schema["enum"] if it not in (schema.get("default"), "None", "BorrowingOverPreemption"))
+        return next(
+            row for row in schema["enum"] if row not in (schema.get("default"), "None", "BorrowingOverPreemption")
+        )
     match schema.get("type"):
         case "object" if "properties" in schema:
             return {name: WORDS.get(name) or full(of) for name, of in schema["properties"].items()}

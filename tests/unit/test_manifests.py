@@ -124,8 +124,8 @@ def test_json_of_kubectl_has_lines_too() -> None:
 def test_json_lines_are_read_back() -> None:
     manifests = parse_manifests(TWO_DOCUMENTS)
     again = parse_manifests(to_json_lines(manifests), file="all.jsonl")
-    assert [it.object for it in again] == [it.object for it in manifests]
-    assert [it.source.line for it in again] == [1, 2]
+    assert [manifest.object for manifest in again] == [manifest.object for manifest in manifests]
+    assert [manifest.source.line for manifest in again] == [1, 2]
     assert again[1].source.line_of("spec.cohortName") == 2
 
 
@@ -229,17 +229,25 @@ def test_a_duplicate_key_in_a_list_belongs_to_its_item() -> None:
     item = "{apiVersion: v1, kind: A, metadata: {name: NAME}, a: {b.c/d: 1, b.c/d: 2}}"
     items = "".join(f"- {item.replace('NAME', name)}\n" for name in ("x", "z"))
     first, last = parse_manifests(f"apiVersion: v1\nkind: List\nkind: List\nitems:\n{items}")
-    assert [(it.object, it.field, it.line) for it in first.warnings] == [
+    assert [(warning.object, warning.field, warning.line) for warning in first.warnings] == [
         (ObjectRef("A", "x"), "kind", 3),
         (ObjectRef("A", "x"), "a[b.c/d]", 5),
     ]
-    assert [(it.object, it.field, it.line) for it in last.warnings] == [(ObjectRef("A", "z"), "a[b.c/d]", 6)]
+    assert [(warning.object, warning.field, warning.line) for warning in last.warnings] == [
+        (ObjectRef("A", "z"), "a[b.c/d]", 6)
+    ]
 
 
 def test_all_problems_of_a_text_are_found_at_once() -> None:
     with pytest.raises(ManifestError) as caught:
         parse_manifests("kind: A\nb: .inf\n---\napiVersion: v1\nkind: B\nc: .nan\n---\n- a\n---\nx: [1\n")
-    assert [(it.document, it.line) for it in caught.value.problems] == [(1, 2), (1, 1), (2, 6), (3, 8), (4, 11)]
+    assert [(problem.document, problem.line) for problem in caught.value.problems] == [
+        (1, 2),
+        (1, 1),
+        (2, 6),
+        (3, 8),
+        (4, 11),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -281,19 +289,22 @@ def test_a_template_is_named_once() -> None:
 def test_json_that_kubectl_reads_as_yaml_is_read() -> None:
     one, other = '{"apiVersion": "v1", "kind": "A", "a": 1,}\n', '{"apiVersion": "v1", "kind": "B"}'
     found = parse_manifests(f"{one}---\n{other}", file="a.json")
-    assert [(it.object["kind"], it.source.document, it.source.line) for it in found] == [("A", 1, 1), ("B", 2, 3)]
+    assert [(manifest.object["kind"], manifest.source.document, manifest.source.line) for manifest in found] == [
+        ("A", 1, 1),
+        ("B", 2, 3),
+    ]
     assert _only(f"{one}{other}", "a.json").message.startswith("this is not JSON: ")
 
 
 def test_a_comment_may_follow_the_dashes_at_once() -> None:
     found = parse_manifests("---#1\n{apiVersion: v1, kind: A}\n---# 2 ---#\napiVersion: v1\nkind: B\n")
-    assert [(it.object["kind"], it.source.line) for it in found] == [("A", 2), ("B", 4)]
+    assert [(manifest.object["kind"], manifest.source.line) for manifest in found] == [("A", 2), ("B", 4)]
 
 
 def test_an_anchor_may_be_there_before() -> None:
     head = "apiVersion: v1\nkind: A\n"
     text = f"{head}a: &x 1\nb: *x\n---\n{head}a: [&x {{u: 1}}, *x]\nb: &x [z]\nc: *x\n---\n{head}a: &x 3\nb: *x\n"
-    first, second, third = (it.object for it in parse_manifests(text))
+    first, second, third = (manifest.object for manifest in parse_manifests(text))
     assert (first["b"], second["a"], second["c"], third["b"]) == (1, [{"u": 1}, {"u": 1}], ["z"], 3)
     assert _only(f"{head}a: &x 1\nb: &x 2\nc: *y\n").line == 5
     assert "nested too deeply" in _only(f"{head}a: &x 1\nb: &x {'[' * 1_000}").message
@@ -392,9 +403,17 @@ def test_directory_is_read_in_order_of_names_without_what_is_hidden(tmp_path: Pa
         (tmp_path / name).write_text(json.dumps({"apiVersion": "v1", "kind": name.partition(".")[0] or "hidden"}))
     (tmp_path / "nested").mkdir()
     (tmp_path / "nested" / "e.yaml").write_text("apiVersion: v1\nkind: e\n")
-    assert [it.object["kind"] for it in read_manifests(tmp_path)] == ["a", "b", "c"]
-    assert [it.object["kind"] for it in read_manifests(str(tmp_path), recursive=True)] == ["a", "b", "c", "e"]
-    assert [it.object["kind"] for it in read_manifests(tmp_path / "d.txt", tmp_path / "a.yaml")] == ["d", "a"]
+    assert [manifest.object["kind"] for manifest in read_manifests(tmp_path)] == ["a", "b", "c"]
+    assert [manifest.object["kind"] for manifest in read_manifests(str(tmp_path), recursive=True)] == [
+        "a",
+        "b",
+        "c",
+        "e",
+    ]
+    assert [manifest.object["kind"] for manifest in read_manifests(tmp_path / "d.txt", tmp_path / "a.yaml")] == [
+        "d",
+        "a",
+    ]
 
 
 def test_every_unreadable_file_is_named(tmp_path: Path) -> None:
@@ -415,7 +434,7 @@ def test_streams_and_standard_input_are_read(monkeypatch: pytest.MonkeyPatch) ->
         "-", io.StringIO("apiVersion: v1\nkind: B\n"), io.BytesIO(b"apiVersion: v1\nkind: C\n")
     )
     assert str(from_stdin.source) == "<stdin>:1 (document 1)"
-    assert [it.object["kind"] for it in (from_stdin, from_text, from_bytes)] == ["A", "B", "C"]
+    assert [entry.object["kind"] for entry in (from_stdin, from_text, from_bytes)] == ["A", "B", "C"]
 
 
 def test_text_instead_of_a_file_name_is_noticed() -> None:
@@ -463,7 +482,7 @@ def test_an_object_without_a_name_is_reported_by_its_place_in_the_list() -> None
     items = "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: A}, {kind: Job}, 5]}"
     with pytest.raises(ManifestError) as error:
         parse_manifests(items)
-    assert [it.field for it in error.value.problems] == ["items[1].apiVersion", "items[2]"]
+    assert [problem.field for problem in error.value.problems] == ["items[1].apiVersion", "items[2]"]
     with pytest.raises(ManifestError, match=r"LocalQueue at index 1: metadata\.name: Required value"):
         Engine().apply(
             [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}, {**QUEUE, "metadata": {}}]

@@ -74,7 +74,7 @@ def pods_of(made: VirtualCluster, name: str = "w") -> Any:
 
 
 def reported(made: VirtualCluster) -> list[tuple[float, StepKind]]:
-    return [((it.time - made.start) / SECOND_NS, it.kind) for it in made.steps]
+    return [((step.time - made.start) / SECOND_NS, step.kind) for step in made.steps]
 
 
 def test_a_workload_waits_for_its_capacity_and_gets_its_place_in_the_second_pass() -> None:
@@ -133,6 +133,6 @@ def test_orders_for_a_finite_stock_bring_nodes_one_after_the_other(stock: int) -
     for name in ("a", "b"):
         made.submit(workload(name, pod_set(count=2, required=RACK)), JobPlan(run_seconds=100))
     made.advance()
-    admitted = [round((it.time - made.start) / SECOND_NS) for it in made.steps if it.kind is StepKind.ADMITTED]
+    admitted = [round((step.time - made.start) / SECOND_NS) for step in made.steps if step.kind is StepKind.ADMITTED]
     assert admitted == ([31, 162] if stock == 2 else [31, 32])
-    assert sum(it.kind is StepKind.FINISHED for it in made.steps) == 2
+    assert sum(step.kind is StepKind.FINISHED for step in made.steps) == 2

@@ -55,8 +55,8 @@ def workload(
 ) -> Json:
     pod_sets = pod_sets or (pod_set(),)
     admitted = [
-        {"name": it["name"], "flavors": {"cpu": "flavor"}, **({} if count is None else {"count": count})}
-        for it, count in zip(pod_sets, counts or [it["count"] for it in pod_sets], strict=True)
+        {"name": set_["name"], "flavors": {"cpu": "flavor"}, **({} if count is None else {"count": count})}
+        for set_, count in zip(pod_sets, counts or [set_["count"] for set_ in pod_sets], strict=True)
     ]
     entry: Json = {"name": "check", "state": state, "message": "before", "lastTransitionTime": NOW}
     return {
@@ -104,7 +104,9 @@ def controller(*objects: Json, **options: Any) -> ProvisioningController:
 def reported(review: Review) -> tuple[Any, ...]:
     """State, message and delay of the one answer, and what is written, in short."""
     (answer,) = review.answers or (None,)
-    writes = [f"{it.verb} {it.object.name}" for it in review.writes if it.object.kind == "ProvisioningRequest"]
+    writes = [
+        f"{write.verb} {write.object.name}" for write in review.writes if write.object.kind == "ProvisioningRequest"
+    ]
     return (*((answer.state.value, answer.message, answer.requeue_after_seconds) if answer else ()), *writes)
 
 
@@ -286,7 +288,7 @@ def test_pod_sets_that_are_alike_are_asked_for_as_one(
     asked = controller(config(**({"podSetMergePolicy": policy} if policy else {})))
     written = asked.review(workload(*pod_sets, counts=counts), ["check"], now=0).writes[-1].manifest
     spec: Any = written["spec"]
-    found = [(it["podTemplateRef"]["name"].removeprefix("ppt-w-check-1-"), it["count"]) for it in spec["podSets"]]
+    found = [(set_["podTemplateRef"]["name"].removeprefix("ppt-w-check-1-"), set_["count"]) for set_ in spec["podSets"]]
     assert found == expected
 
 
@@ -295,7 +297,7 @@ def test_only_pods_that_use_what_is_managed_are_asked_for() -> None:
     others["template"]["spec"]["containers"][0]["resources"] = {"limits": {"example.com/gpu": 1}}
     asked = controller(NOT_MANAGED)
     spec: Any = asked.review(workload(pod_set("a"), others), ["check"], now=0).writes[-1].manifest["spec"]
-    assert [it["podTemplateRef"]["name"] for it in spec["podSets"]] == ["ppt-w-check-1-b"]
+    assert [set_["podTemplateRef"]["name"] for set_ in spec["podSets"]] == ["ppt-w-check-1-b"]
 
 
 def test_pods_get_what_leads_them_to_their_nodes() -> None:
@@ -319,14 +321,18 @@ def test_a_refused_write_is_told_and_made_again_later() -> None:
     writes = asked.review(workload(), ["check"], now=0).writes
     review = asked.refused(writes[-1], Answer(error="no such kind"), now=0)
     message = 'Error creating ProvisioningRequest "w-check-1": no such kind'
-    assert [(it.state, it.message) for it in review.answers] == [(CheckState.PENDING, message)]
-    assert [(it.type, it.reason, it.message) for it in review.events] == [("Warning", "FailedCreate", message)]
+    assert [(answer.state, answer.message) for answer in review.answers] == [(CheckState.PENDING, message)]
+    assert [(event.type, event.reason, event.message) for event in review.events] == [
+        ("Warning", "FailedCreate", message)
+    ]
     wake = asked.next_wake(after=0)
     assert wake is not None
     assert not asked.review(workload(), ["check"], now=wake - 1).writes
     assert asked.due(wake) == (("ns", "w"),)
     # The template was written before.
-    assert [it.object.kind for it in asked.review(workload(), ["check"], now=wake).writes] == ["ProvisioningRequest"]
+    assert [write.object.kind for write in asked.review(workload(), ["check"], now=wake).writes] == [
+        "ProvisioningRequest"
+    ]
 
 
 def test_what_is_there_already_is_no_error() -> None:
@@ -346,13 +352,13 @@ def test_a_template_that_contradicts_its_flavor_is_told() -> None:
 def test_events_tell_what_happens() -> None:
     asked = controller()
     created = asked.review(workload(), ["check"], now=0).events
-    assert [(it.reason, it.message) for it in created] == [
+    assert [(event.reason, event.message) for event in created] == [
         ("ProvisioningRequestCreated", 'Created ProvisioningRequest: "w-check-1"')
     ]
     asked.observe(request(1, "Provisioned"), now=0)
     updated = asked.review(workload(), ["check"], now=0).events
     message = "Admission check check updated state from Pending to Ready with message: Provisioned!"
-    assert [(it.reason, it.message) for it in updated] == [("AdmissionCheckUpdated", message)]
+    assert [(event.reason, event.message) for event in updated] == [("AdmissionCheckUpdated", message)]
 
 
 @pytest.mark.parametrize(
@@ -367,7 +373,7 @@ def test_delays_double_up_to_the_maximum(base: int, most: int, delays: list[int]
 def test_the_random_part_of_a_delay_is_small_and_follows_from_its_seed() -> None:
     strategy = RetryStrategy(backoff_base_seconds=1_000_000)
     found = [delay_seconds(strategy, 1, seed=str(n)) for n in range(20)]
-    assert all(1_000_000 <= it <= 1_000_100 for it in found)
+    assert all(1_000_000 <= number <= 1_000_100 for number in found)
     assert len(set(found)) > 10
     assert found == [delay_seconds(strategy, 1, seed=str(n)) for n in range(20)]
 
@@ -405,7 +411,7 @@ def test_a_config_of_the_older_version_is_read() -> None:
 def test_a_deletion_takes_the_templates_along() -> None:
     asked = controller(request(1))
     writes: tuple[Write, ...] = asked.review(workload(conditions=EVICTED), ["check"], now=0).writes
-    assert [(it.verb, it.object.kind, it.object.name) for it in writes] == [
+    assert [(write.verb, write.object.kind, write.object.name) for write in writes] == [
         (Verb.DELETE, "ProvisioningRequest", "w-check-1"),
         (Verb.DELETE, "PodTemplate", "ppt-w-check-1-main"),
     ]
@@ -417,7 +423,7 @@ def test_pod_sets_without_pods_are_requested_by_older_releases() -> None:
 
     def requested(skips: bool, *pod_sets: Json) -> list[str]:
         writes = asked[skips].review(workload(*pod_sets), ["check"], now=0).writes
-        return [it.object.name for it in writes if it.object.kind == "PodTemplate"]
+        return [write.object.name for write in writes if write.object.kind == "PodTemplate"]
 
     assert requested(True, pods, none) == ["ppt-w-check-1-main"]
     assert requested(False, pods, none) == ["ppt-w-check-1-main", "ppt-w-check-1-none"]
@@ -436,8 +442,8 @@ def test_a_pod_template_that_was_there_before_asks_for_what_has_quota() -> None:
     def templates(stored: Json, *, enforces: bool) -> list[tuple[str, str]]:
         asked = controller(stored, enforces_templates=enforces)
         writes = asked.review(workload(), ["check"], now=0).writes
-        assert [it.object.name for it in writes if it.object.kind == "ProvisioningRequest"] == ["w-check-1"]
-        return [(str(it.verb), it.object.name) for it in writes if it.object.kind == "PodTemplate"]
+        assert [write.object.name for write in writes if write.object.kind == "ProvisioningRequest"] == ["w-check-1"]
+        return [(str(write.verb), write.object.name) for write in writes if write.object.kind == "PodTemplate"]
 
     (wanted, _) = controller().review(workload(), ["check"], now=0).writes
     same: Any = {**wanted.manifest, "metadata": {"namespace": "ns", "name": "ppt-w-check-1-main", "labels": {"a": "b"}}}
@@ -453,12 +459,12 @@ def test_a_pod_template_that_was_there_before_asks_for_what_has_quota() -> None:
 def test_a_deleted_pod_template_is_created_for_the_next_request() -> None:
     asked = controller()
     (template, made) = asked.review(workload(), ["check"], now=0).writes
-    for it in (template, made):
-        asked.observe(it.manifest, now=0)
+    for entry in (template, made):
+        asked.observe(entry.manifest, now=0)
     asked.review(workload(conditions=EVICTED), ["check"], now=0)
     asked.forget(made.object, now=0)
     again = asked.review(workload(), ["check"], now=0).writes
-    assert [(str(it.verb), it.object.kind) for it in again] == [
+    assert [(str(write.verb), write.object.kind) for write in again] == [
         ("create", "PodTemplate"),
         ("create", "ProvisioningRequest"),
     ]

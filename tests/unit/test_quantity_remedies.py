@@ -43,7 +43,7 @@ def test_the_remedy_is_what_the_text_seems_to_mean(given: object, remedy: str) -
 def refusals(text: str, *, trusted: bool = False) -> list[tuple[str, str]]:
     with pytest.raises(ManifestError) as caught:
         World.of(parse_manifests(text), trusted=trusted).apply_to(Engine(), now=0)
-    return [(it.field, it.remedy) for it in caught.value.problems]
+    return [(problem.field, problem.remedy) for problem in caught.value.problems]
 
 
 def test_queues_and_jobs_say_how_to_write_their_quantities() -> None:

@@ -294,9 +294,9 @@ def test_a_newer_copy_takes_the_place_of_one_whose_time_has_come() -> None:
     places = {name: host_of(each) for name, each in placed(world.cycle(at(22))).items()}
     assert places == {"w": "a", "x": "c"}
     decision = engine.cycle(at(22))
-    assert [it.name for it in (*decision.placed, *decision.admissions)] == ["w", "x"]
+    assert [manifest.name for manifest in (*decision.placed, *decision.admissions)] == ["w", "x"]
     stored = {name: engine.workload(name, namespace="ns").status["admission"] for name in "wx"}
-    assert {name: host_of(it["podSetAssignments"][0]["topologyAssignment"]) for name, it in stored.items()} == places
+    assert {name: host_of(row["podSetAssignments"][0]["topologyAssignment"]) for name, row in stored.items()} == places
 
 
 def test_at_a_second_failed_node_a_workload_is_evicted() -> None:

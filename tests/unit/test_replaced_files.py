@@ -77,7 +77,7 @@ def test_the_name_of_the_new_file_cannot_be_guessed(tmp_path: Path) -> None:
     names = []
     for _ in range(2):
         with replaced(tmp_path / "saved") as file:
-            names += [it.name for it in tmp_path.iterdir() if it.name != "saved"]
+            names += [path.name for path in tmp_path.iterdir() if path.name != "saved"]
             file.write(b"")
     assert len(set(names)) == 2
     assert all(re.fullmatch(r"\.kueuecore-[0-9a-f]{24}", name) for name in names)

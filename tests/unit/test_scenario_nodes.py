@@ -94,13 +94,13 @@ def group(*failures: NodeFailure, count: int = 4) -> NodeGroup:
 
 def changes(*failures: NodeFailure, seed: int = 1) -> list[tuple[float, str, str]]:
     found = []
-    for it in node_changes([group(*failures)], seed=seed, start=0):
-        plain: Any = it.manifest.object if it.manifest else None
+    for node_change in node_changes([group(*failures)], seed=seed, start=0):
+        plain: Any = node_change.manifest.object if node_change.manifest else None
         if plain is None:
-            found.append((it.at, it.name, "gone"))
+            found.append((node_change.at, node_change.name, "gone"))
             continue
         ready, taints = plain["status"]["conditions"][0]["status"], plain["spec"]["taints"]
-        found.append((it.at, it.name, ready + "".join(taint["key"] for taint in taints)))
+        found.append((node_change.at, node_change.name, ready + "".join(taint["key"] for taint in taints)))
     return found
 
 
@@ -110,8 +110,8 @@ def changes(*failures: NodeFailure, seed: int = 1) -> list[tuple[float, str, str
 def test_nodes_are_named_by_their_levels_and_carry_their_labels(read: Callable[[Json], Scenario]) -> None:
     taint = {"key": "gpu", "effect": "NoSchedule"}
     scenario = read({"cluster": {"nodes": [{**RACKS, "taints": [taint]}]}})
-    made: list[Any] = [it.object for it in nodes_of(scenario.cluster.nodes, start=scenario.start)]
-    assert [it["metadata"]["name"] for it in made[2:4]] == ["gpu-block1-rack1-node3", "gpu-block1-rack2-node1"]
+    made: list[Any] = [node.object for node in nodes_of(scenario.cluster.nodes, start=scenario.start)]
+    assert [row["metadata"]["name"] for row in made[2:4]] == ["gpu-block1-rack1-node3", "gpu-block1-rack2-node1"]
     assert made[3]["metadata"]["labels"] == {
         HOSTNAME: "gpu-block1-rack2-node1",
         "pool": "gpu",
@@ -125,7 +125,7 @@ def test_nodes_are_named_by_their_levels_and_carry_their_labels(read: Callable[[
 def test_a_pattern_says_what_values_look_like(read: Callable[[Json], Scenario]) -> None:
     levels = [LEVELS[0], {**LEVELS[1], "value": "rack-{rack}"}, {**HOSTS, "value": "{group}.{rack}.{node}"}]
     (nodes,) = read({"cluster": {"nodes": [{**RACKS, "levels": levels}]}}).cluster.nodes
-    assert [it.domains for it in nodes.nodes()][-1] == ("gpu-block1", "rack-2", "gpu.2.3")
+    assert [node.domains for node in nodes.nodes()][-1] == ("gpu-block1", "rack-2", "gpu.2.3")
 
 
 def test_every_problem_with_nodes_is_reported_with_a_remedy(
@@ -279,7 +279,7 @@ def test_the_table_and_json_say_which_jobs_lost_nodes(
     assert "MOVED  NODE EVICTIONS" in out
     assert main(["simulate", file, "-o", "json"]) == ExitCode.OK
     reported = json.loads(capsys.readouterr().out)
-    assert [(it["nodeReplacements"], it["nodeEvictions"]) for it in (*reported["jobs"], reported["all"])] == [
+    assert [(job["nodeReplacements"], job["nodeEvictions"]) for job in (*reported["jobs"], reported["all"])] == [
         (1, 0),
         (1, 0),
     ]
@@ -294,7 +294,7 @@ def test_the_table_and_json_say_which_jobs_lost_nodes(
 def warned(objects: list[Json], *, gates: str = "{}") -> list[str]:
     failing = group(NodeFailure(at=1, node="g-n1"))
     head = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nfeatureGates: "
-    manifests = [Manifest(it) for it in objects]
+    manifests = [Manifest(object_) for object_ in objects]
     return [
         *idle_failures([failing], manifests, configuration=Configuration.parse(head + gates), field="cluster.nodes")
     ]
@@ -313,7 +313,9 @@ def test_failures_that_change_nothing_are_a_warning() -> None:
         )
     (warning,) = warned([placed, racks])
     assert "jobs that run on the nodes of g go on: Kueue replaces failed nodes only where the last level" in warning
-    gates = [it.name for it in feature_gates() if it.name.startswith("TAS") or it.name == "TopologyAwareScheduling"]
+    gates = [
+        gate.name for gate in feature_gates() if gate.name.startswith("TAS") or gate.name == "TopologyAwareScheduling"
+    ]
     (warning,) = warned([placed, hosts], gates=json.dumps(dict.fromkeys(gates, False)))
     assert "without the gate TopologyAwareScheduling Kueue ignores nodes" in warning
 
@@ -342,10 +344,10 @@ def test_a_problem_in_a_generator_is_reported_for_its_file(read: Callable[[Json]
 
 
 def test_nodes_added_or_removed_by_a_timetable_count_like_others(read: Callable[[Json], Scenario]) -> None:
-    nodes: list[Any] = [it.object for it in nodes_of(read({"cluster": {"nodes": [RACKS]}}).cluster.nodes, start=0)]
+    nodes: list[Any] = [node.object for node in nodes_of(read({"cluster": {"nodes": [RACKS]}}).cluster.nodes, start=0)]
     timetable = [
         {"at": 0, "apply": nodes},
-        *({"at": 20, "delete": {"kind": "Node", "name": it["metadata"]["name"]}} for it in nodes),
+        *({"at": 20, "delete": {"kind": "Node", "name": node["metadata"]["name"]}} for node in nodes),
     ]
     scenario = {"cluster": {"objects": OBJECTS}, "timetable": timetable, "work": [{"job": JOB, "at": 5, "runs": 60}]}
     (job,) = run_scenario(read(scenario)).jobs

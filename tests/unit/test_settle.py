@@ -116,7 +116,7 @@ def test_workloads_evicted_before_stop_too() -> None:
     assert stages(engine) == {"first": "Pending", "second": "Admitted"}
     settle(engine, now=NOW)
     evicted = engine.workload("second", namespace="x").status["conditions"]
-    assert {it["type"]: it["status"] for it in evicted}["Evicted"] == "False"
+    assert {condition["type"]: condition["status"] for condition in evicted}["Evicted"] == "False"
 
 
 def test_open_admission_checks_stay_open() -> None:
@@ -159,7 +159,7 @@ def test_undecided_workloads_are_reported_once() -> None:
     engine.apply([*queues(("default", 9), queueingStrategy="StrictFIFO"), template, claimant], now=NOW)
     result = settle(engine, now=NOW)
     field = "spec.podSets[0].template.spec.resourceClaims[0]"
-    assert [(it.key, it.field) for it in result.undecided] == [("x/w", field)]
+    assert [(undecided.key, undecided.field) for undecided in result.undecided] == [("x/w", field)]
     assert stages(engine) == {"w": "Pending"}
 
 
@@ -171,9 +171,9 @@ def test_victims_of_preemption_make_room_at_once() -> None:
     engine.apply(workload("high", 2, priority=1), now=NOW)
     result = settle(engine, now=NOW)
     assert stages(engine) == {"high": "Admitted", "low": "Pending"}
-    assert [(it.name, it.preemptor) for decision in result.decisions for it in decision.preemptions] == [
-        ("low", "x/high")
-    ]
+    assert [
+        (preemption.name, preemption.preemptor) for decision in result.decisions for preemption in decision.preemptions
+    ] == [("low", "x/high")]
     assert result.ending is Ending.SETTLED
 
 
@@ -181,12 +181,12 @@ class Quarrel(Engine):
     """Every second cycle evicts what was admitted, as if it had been preempted."""
 
     def cycle(self, now: TimeLike) -> Decision:
-        admitted = [it for it in self.workloads() if it.stage is Stage.ADMITTED]
-        for it in admitted:
-            self.evict(it.name, namespace=it.namespace, now=now, stopped=False)
+        admitted = [other for other in self.workloads() if other.stage is Stage.ADMITTED]
+        for other in admitted:
+            self.evict(other.name, namespace=other.namespace, now=now, stopped=False)
         decision = super().cycle(now)
         vars(decision)["preemptions"] = tuple(
-            Preemption(it.namespace, it.name, "cq", "x/other", "InClusterQueue", "") for it in admitted
+            Preemption(other.namespace, other.name, "cq", "x/other", "InClusterQueue", "") for other in admitted
         )
         return decision
 
@@ -208,17 +208,22 @@ def test_a_preemption_loop_says_who_preempts_whom() -> None:
         "borrowWithinCohort": {"policy": "LowerPriority"},
     }
     objects = queues(("default", 2), preemption=left, **both)
-    right = [json.loads(json.dumps(it).replace('"cq"', '"right"').replace('"lq"', '"right"')) for it in objects[2:]]
+    right = [
+        json.loads(json.dumps(object_).replace('"cq"', '"right"').replace('"lq"', '"right"')) for object_ in objects[2:]
+    ]
     del right[0]["spec"]["preemption"]
     right[0]["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"] = 1
     jobs = [workload("small", 2), workload("large", 3, priority=1), workload("guest", 2, priority=2, queueName="right")]
     engine = Engine()
     engine.apply([*objects, *right, *jobs], now=NOW)
     loop = find_preemption_loop(engine, now=NOW)
-    assert {it.stage for it in engine.workloads()} == {Stage.PENDING}
+    assert {other.stage for other in engine.workloads()} == {Stage.PENDING}
     assert loop is not None
     assert loop.keys == ("x/guest", "x/large", "x/small")
-    assert [(it.preemptor, it.key) for it in loop.preemptions] == [("x/small", "x/guest"), ("x/large", "x/small")]
+    assert [(preemption.preemptor, preemption.key) for preemption in loop.preemptions] == [
+        ("x/small", "x/guest"),
+        ("x/large", "x/small"),
+    ]
     assert settle(engine, now=NOW).loop == loop
     run = simulate([*objects, *right, *jobs], now=NOW, max_cycles=100)
     assert run.ending is RunEnding.CYCLE_LIMIT
@@ -247,12 +252,16 @@ def where_all_stand(engine: Engine) -> Hashable:
     """What `_standings` is a number of, in Python."""
 
     def evicted(status: Mapping[str, Any]) -> str:
-        true = [it for it in status.get("conditions", ()) if (it["type"], it["status"]) == ("Evicted", "True")]
+        true = [
+            condition
+            for condition in status.get("conditions", ())
+            if (condition["type"], condition["status"]) == ("Evicted", "True")
+        ]
         return true[0]["lastTransitionTime"] if true else ""
 
     return tuple(
-        (it.key, it.stage, it.place, evicted(it.status), json.dumps(it.flavors, sort_keys=True))
-        for it in engine.workloads()
+        (other.key, other.stage, other.place, evicted(other.status), json.dumps(other.flavors, sort_keys=True))
+        for other in engine.workloads()
     )
 
 
@@ -268,9 +277,9 @@ def test_states_have_one_number_if_all_workloads_stand_where_they_stood(seed: in
         decision = engine.cycle(now)
         for _ in range(2):
             assert numbers.setdefault(where_all_stand(engine), engine._core._standings()) == engine._core._standings()
-            for it in (*decision.preemptions, *decision.evictions):
-                engine.release(it.name, namespace=it.namespace, now=now)
-        for it in engine.workloads()[minute % 3 :: 3]:
-            if it.stage is Stage.ADMITTED:
-                engine.evict(it.name, namespace=it.namespace, now=now)
+            for preemption in (*decision.preemptions, *decision.evictions):
+                engine.release(preemption.name, namespace=preemption.namespace, now=now)
+        for other in engine.workloads()[minute % 3 :: 3]:
+            if other.stage is Stage.ADMITTED:
+                engine.evict(other.name, namespace=other.namespace, now=now)
     assert len(set(numbers.values())) == len(numbers)

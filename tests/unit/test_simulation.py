@@ -67,7 +67,7 @@ def test_a_run_stops_at_a_time() -> None:
     whole = simulate(QUEUES, events, now=NOW)
     cut = simulate(QUEUES, events, now=NOW, until="2026-01-01T00:01:00Z")
     steps = reported(whole.steps, whole.start)
-    assert reported(cut.steps, cut.start) == [it for it in steps if it[0] <= 60] != steps
+    assert reported(cut.steps, cut.start) == [step for step in steps if step[0] <= 60] != steps
 
 
 def test_happenings_and_dicts_are_equivalent() -> None:
@@ -227,7 +227,7 @@ def contended(n: int) -> Copies:
     low, high = workload("low"), workload("high", priority=9)
     names, ends = joined_names([f"job-{row}" for row in range(n)])
     return Copies(
-        templates=[Happening(at=0, op=Operation.CREATE, object=it) for it in (low, high)],
+        templates=[Happening(at=0, op=Operation.CREATE, object=entry) for entry in (low, high)],
         template=(np.arange(n) % 3 == 2).astype(np.uint32),
         names=names,
         ends=ends,
@@ -240,8 +240,10 @@ def test_copies_and_events_give_the_same_run() -> None:
     copies = contended(60)
     rows = range(len(copies))
     events = [
-        Happening(at=copies.at[row], op=Operation.CREATE, object=it, plan=JobPlan(run_seconds=copies.run_seconds[row]))
-        for row, it in ((row, copies.manifest(row, start=nanoseconds(NOW)).object) for row in rows)
+        Happening(
+            at=copies.at[row], op=Operation.CREATE, object=other, plan=JobPlan(run_seconds=copies.run_seconds[row])
+        )
+        for row, other in ((row, copies.manifest(row, start=nanoseconds(NOW)).object) for row in rows)
     ]
     by_copies, by_events = simulate(QUEUES, copies=copies, now=NOW), simulate(QUEUES, events, now=NOW)
     assert by_copies.steps == by_events.steps

@@ -81,7 +81,9 @@ class Decides(CheckController):
 
     def review(self, workload: Any, checks: Sequence[str], *, now: int) -> Review:
         namespace, name = workload["metadata"]["namespace"], workload["metadata"]["name"]
-        held = {it["type"] for it in workload["status"].get("conditions", ()) if it["status"] == "True"}
+        held = {
+            condition["type"] for condition in workload["status"].get("conditions", ()) if condition["status"] == "True"
+        }
         if "QuotaReserved" not in held or "Evicted" in held:
             return Review()
         answers = []
@@ -134,7 +136,10 @@ def test_two_phase_admission() -> None:
         (180, "Finished", "ns/second"),
     ]
     (first, second) = run.cycles[0].decision.admissions, run.cycles[-1].decision.admissions
-    assert [(it.key, it.is_admitted) for it in (*first, *second)] == [("ns/first", False), ("ns/second", False)]
+    assert [(value.key, value.is_admitted) for value in (*first, *second)] == [
+        ("ns/first", False),
+        ("ns/second", False),
+    ]
 
 
 def test_a_check_that_asks_for_a_retry_costs_the_quota_for_a_while() -> None:
@@ -163,7 +168,7 @@ def test_a_check_that_rejects_deactivates() -> None:
     run = simulate(world("a"), [job("first")], now=NOW, checks=[Decides({"a": [(5, CheckState.REJECTED, None)]})])
     assert reported(run) == [(0, "Created", "ns/first"), (5, "Stopped", "ns/first")]
     state = run.engine.workload("first", namespace="ns")
-    (evicted,) = (it for it in state.status["conditions"] if it["type"] == "Evicted")
+    (evicted,) = (condition for condition in state.status["conditions"] if condition["type"] == "Evicted")
     assert (state.is_active, evicted["reason"]) == (False, "DeactivatedDueToAdmissionCheck")
 
 
@@ -206,7 +211,7 @@ def test_provisioning_request_waits_is_refused_and_is_retried() -> None:
         (360, "Admitted", "ns/first"),
         (420, "Finished", "ns/first"),
     ]
-    assert [((it.time - run.start) // 10**9, it.name, it.what) for it in provisioning.steps] == [
+    assert [((step.time - run.start) // 10**9, step.name, step.what) for step in provisioning.steps] == [
         (0, "ns/first-dws-1", "Created"),
         (100, "ns/first-dws-1", "Failed"),
         (160, "ns/first-dws-1", "Deleted"),
@@ -224,12 +229,12 @@ def test_a_request_that_fails_too_often_deactivates() -> None:
     script = {"queued-provisioning.gke.io": [CapacityOutcome(10, FAILED, "out of stock")]}
     provisioning = VirtualProvisioning(ScriptedCapacity(script))
     run = simulate(queued(), [job("first")], now=NOW, checks=[provisioning])
-    delays = [(it.time - run.start) // 10**9 for it in provisioning.steps if it.what == "Created"]
+    delays = [(step.time - run.start) // 10**9 for step in provisioning.steps if step.what == "Created"]
     # Delays of 60, 120 and 240 s between a refusal and the next request.
     assert delays == [0, 70, 200, 450]
     state = run.engine.workload("first", namespace="ns")
     assert (state.is_active, run.ending) == (False, RunEnding.COMPLETE)
-    (evicted,) = (it for it in state.status["conditions"] if it["type"] == "Evicted")
+    (evicted,) = (condition for condition in state.status["conditions"] if condition["type"] == "Evicted")
     assert 'AdmissionCheck in Rejected state: "dws" (out of stock)' in evicted["message"]
     assert provisioning.requests == ()
 
@@ -281,7 +286,7 @@ def test_a_check_of_some_flavors_forgets_its_retries() -> None:
     jobs = [job("first", seconds=None), job("second", seconds=None)]
     run = simulate(objects, jobs, now=NOW, checks=[provisioning], max_cycles=30)
     assert run.ending is RunEnding.CYCLE_LIMIT
-    created = [it.name for it in provisioning.steps if it.what == "Created"]
+    created = [step.name for step in provisioning.steps if step.what == "Created"]
     assert len(created) > 10
     assert set(created) == {"ns/second-dws-1"}
 
@@ -325,7 +330,7 @@ def test_controllers_that_never_settle_are_an_error() -> None:
     class Restless(Decides):
         def review(self, workload: Any, checks: Sequence[str], *, now: int) -> Review:
             entries = workload["status"].get("admissionChecks", ())
-            answers = (CheckAnswer(it["name"], CheckState.PENDING, it["message"] + "x") for it in entries)
+            answers = (CheckAnswer(entry["name"], CheckState.PENDING, entry["message"] + "x") for entry in entries)
             return Review(answers=tuple(answers))
 
     with pytest.raises(RuntimeError, match="contradict each other about ns/first"):

@@ -69,7 +69,7 @@ def test_several_clusters_can_share_one_timeline() -> None:
     here.submit(workload("a"), JobPlan(run_seconds=10))
     log = []
     while True:
-        times = [(time, n) for n, it in enumerate((here, there)) if (time := it.next_event_time) is not None]
+        times = [(time, n) for n, entry in enumerate((here, there)) if (time := entry.next_event_time) is not None]
         if not times:
             break
         _, n = min(times)
@@ -93,7 +93,7 @@ def test_objects_can_be_asked_for() -> None:
     here.advance()
     found: Any = here.workload("a", namespace="ns")
     assert found["metadata"]["creationTimestamp"] == NOW
-    assert {it["type"] for it in found["status"]["conditions"]} == {"QuotaReserved", "Admitted"}
+    assert {condition["type"] for condition in found["status"]["conditions"]} == {"QuotaReserved", "Admitted"}
     assert here.object("Workload", "a", namespace="ns") == found
     assert here.object("Workload", "x", namespace="ns") is None
     assert here.object("ClusterQueue", "cluster-queue") is not None

@@ -37,9 +37,11 @@ def new_cluster() -> VirtualCluster:
 
 def counts(cluster: VirtualCluster) -> dict[str, tuple[int, str]]:
     """Pods and stage of each Workload."""
-    found: Any = {it.name: cluster.workload(it.name, namespace="n") for it in cluster.engine.workloads()}
-    stages = {it.name: it.stage.value for it in cluster.engine.workloads()}
-    return {name: (it["spec"]["podSets"][0]["count"], stages[name]) for name, it in found.items()}
+    found: Any = {
+        workload.name: cluster.workload(workload.name, namespace="n") for workload in cluster.engine.workloads()
+    }
+    stages = {workload.name: workload.stage.value for workload in cluster.engine.workloads()}
+    return {name: (error["spec"]["podSets"][0]["count"], stages[name]) for name, error in found.items()}
 
 
 def test_a_job_that_waits_is_changed_in_place() -> None:

@@ -56,13 +56,13 @@ def status_of(made: VirtualCluster) -> Json:
 
 def readiness(made: VirtualCluster) -> tuple[str, str, int]:
     """The condition PodsReady: status, reason, and since which second."""
-    (found,) = (it for it in status_of(made)["conditions"] if it["type"] == "PodsReady")
+    (found,) = (condition for condition in status_of(made)["conditions"] if condition["type"] == "PodsReady")
     minutes, seconds = found["lastTransitionTime"].rstrip("Z").split(":")[1:]
     return found["status"], found["reason"], int(minutes) * 60 + int(seconds)
 
 
 def ended(made: VirtualCluster) -> list[tuple[int, str]]:
-    return [((it.time - made.start) // SECOND_NS, str(it.kind)) for it in made.advance()]
+    return [((step.time - made.start) // SECOND_NS, str(step.kind)) for step in made.advance()]
 
 
 def test_pods_on_a_node_that_is_not_ready_are_not_until_it_is_back() -> None:
@@ -135,5 +135,5 @@ def test_nothing_is_reported_where_kueue_does_not_wait_for_pods() -> None:
     ]
     made = running(VirtualCluster(objects, now=NOW), linger_seconds=100)
     made.apply(host("b", ready="False"))
-    assert not any(it["type"] == "PodsReady" for it in status_of(at(made, 35))["conditions"])
+    assert not any(condition["type"] == "PodsReady" for condition in status_of(at(made, 35))["conditions"])
     assert ended(made) == [(60, "Finished")]

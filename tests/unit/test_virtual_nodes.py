@@ -28,7 +28,7 @@ def cluster(*names: str) -> VirtualCluster:
 
 
 def reported(made: VirtualCluster, steps: tuple[Step, ...]) -> list[tuple[float, StepKind]]:
-    return [((it.time - made.start) / SECOND_NS, it.kind) for it in steps]
+    return [((step.time - made.start) / SECOND_NS, step.kind) for step in steps]
 
 
 def status_of(made: VirtualCluster, name: str = "w") -> Any:
@@ -97,7 +97,7 @@ def test_a_job_without_another_node_is_evicted_and_starts_over_when_one_comes() 
     assert [kind for _, kind in seen] == [StepKind.ADMITTED, StepKind.FINISHED]
     assert seen[1][0] - seen[0][0] == 60
     evictions = status_of(made)["schedulingStats"]["evictions"]
-    assert [(it["reason"], it["count"]) for it in evictions] == [("NodeFailures", 1)]
+    assert [(eviction["reason"], eviction["count"]) for eviction in evictions] == [("NodeFailures", 1)]
 
 
 def test_events_let_nodes_come_fail_and_go() -> None:
@@ -113,7 +113,7 @@ def test_events_let_nodes_come_fail_and_go() -> None:
         ],
         now=NOW,
     )
-    kinds = [(round((it.time - run.start) / SECOND_NS), it.kind) for it in run.steps]
+    kinds = [(round((step.time - run.start) / SECOND_NS), step.kind) for step in run.steps]
     assert kinds[0] == (0, StepKind.CREATED)
     assert [kind for _, kind in kinds[1:]] == [StepKind.ADMITTED, StepKind.REPLACED, StepKind.FINISHED]
     assert kinds[2][0] == 51

@@ -22,8 +22,8 @@ EVERY_FRAMEWORK = Configuration.trusted(
                 *("batch/job", "jobset.x-k8s.io/jobset", "pod", "deployment", "statefulset", "ray.io/rayjob"),
                 *("leaderworkerset.x-k8s.io/leaderworkerset", "ray.io/raycluster", "ray.io/rayservice"),
                 *(
-                    f"kubeflow.org/{it}"
-                    for it in ("pytorchjob", "tfjob", "xgboostjob", "paddlejob", "jaxjob", "mpijob")
+                    f"kubeflow.org/{name}"
+                    for name in ("pytorchjob", "tfjob", "xgboostjob", "paddlejob", "jaxjob", "mpijob")
                 ),
                 *("trainer.kubeflow.org/trainjob", "workload.codeflare.dev/appwrapper"),
                 "sparkoperator.k8s.io/sparkapplication",
@@ -327,4 +327,4 @@ def test_an_engine_takes_what_is_stored() -> None:
     flavor, queue = admit(own("ResourceFlavor", {})), admit(own("ClusterQueue", {}))
     engine = Engine()
     engine.apply([flavor.object, queue.object, admit(workload()).object])
-    assert [it.name for it in engine.workloads()] == ["o"]
+    assert [other.name for other in engine.workloads()] == ["o"]

@@ -25,17 +25,17 @@ def job(name: str, **metadata: Any) -> Manifest:
 
 
 def names(world: World) -> list[str]:
-    return [f"{it.object['kind']}/{it.object['metadata']['name']}" for it in world.manifests]  # type: ignore[index,call-overload]
+    return [f"{other.object['kind']}/{other.object['metadata']['name']}" for other in world.manifests]  # type: ignore[index,call-overload]
 
 
 def uids(world: World) -> dict[str, str]:
-    workloads: list[Any] = [it.object for it in world.manifests if it.object["kind"] == "Workload"]
-    return {it["metadata"]["name"]: it["metadata"]["uid"][-3:] for it in workloads}
+    workloads: list[Any] = [other.object for other in world.manifests if other.object["kind"] == "Workload"]
+    return {workload["metadata"]["name"]: workload["metadata"]["uid"][-3:] for workload in workloads}
 
 
 def test_a_workload_stands_after_its_job() -> None:
     world = World.of([job("b"), manifest("Workload", "w"), job("a")])
-    made = [it.object["metadata"]["name"] for it in world.made]  # type: ignore[index,call-overload]
+    made = [other.object["metadata"]["name"] for other in world.made]  # type: ignore[index,call-overload]
     assert names(world) == [
         "Namespace/default",
         "Job/b",
@@ -59,7 +59,9 @@ def test_generated_names_are_the_lowest_that_are_free() -> None:
     assert sorted(uids(World.of([*given, manifest("Workload", "w-00001")]))) == ["w-00001", "w-00002", "w-00003"]
 
 
-@pytest.mark.parametrize(("kind", "api_version"), [(it.name, it.api_version) for it in KINDS if it.name != "Pod"])
+@pytest.mark.parametrize(
+    ("kind", "api_version"), [(kind.name, kind.api_version) for kind in KINDS if kind.name != "Pod"]
+)
 def test_every_kind_that_is_read_may_have_a_generated_name(kind: str, api_version: str) -> None:
     given = [manifest(kind, "", api_version=api_version, generateName="lab-", namespace="default")]
     assert names(World.of(given))[-1] == f"{kind}/lab-00001"

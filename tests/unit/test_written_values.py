@@ -41,7 +41,7 @@ def problem(text: str, **values: str) -> Problem:
         text = re.sub(rf": {name}\b", lambda _, value=value: f": {value}", text)  # type: ignore[misc]
     with pytest.raises(ManifestError) as caught:
         World.of(parse_manifests(text, file="a.yaml")).apply_to(Engine(), now=0)
-    return next(it for it in caught.value.problems if "some validation rules" not in it.message)
+    return next(other for other in caught.value.problems if "some validation rules" not in other.message)
 
 
 @pytest.mark.parametrize(

@@ -20,19 +20,19 @@ def read(text: str) -> tuple[object, tuple[Problem, ...]]:
 def typed(value: object) -> object:
     """A value in which 1, 1.0 and true differ."""
     if isinstance(value, dict):
-        return {key: typed(it) for key, it in value.items()}
+        return {key: typed(row) for key, row in value.items()}
     if isinstance(value, list):
-        return [typed(it) for it in value]
+        return [typed(row) for row in value]
     return type(value), value
 
 
 def test_the_table_is_large() -> None:
     assert len(set(scalars())) == len(scalars()) >= 150
     for form in ("value", "key"):
-        assert sum(it.form == form for it in recorded()) == len(scalars())
+        assert sum(other.form == form for other in recorded()) == len(scalars())
 
 
-@pytest.mark.parametrize("answer", recorded(), ids=lambda it: repr(it.text))
+@pytest.mark.parametrize("answer", recorded(), ids=lambda entry: repr(entry.text))
 def test_yaml_is_read_as_kubectl_reads_it(answer: Recorded) -> None:
     value, problems = read(answer.text)
     if answer.error:
@@ -46,5 +46,5 @@ def test_yaml_is_read_as_kubectl_reads_it(answer: Recorded) -> None:
 def test_the_pure_loader_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(yaml, "CSafeLoader")
     monkeypatch.setattr(_yaml, "Loader", _yaml._loader())
-    read_well = [it for it in recorded() if not it.error]
-    assert [read(it.text)[0] for it in read_well] == [it.json for it in read_well]
+    read_well = [other for other in recorded() if not other.error]
+    assert [read(other.text)[0] for other in read_well] == [other.json for other in read_well]

@@ -36,7 +36,9 @@ def what_binds(engine: Engine, name: str, *, namespace: str, now: int, by_preemp
         return found.workload.message or "its ClusterQueue does not take it"
     places = list(_places(engine, found))
     spared = list(_spared(found))
-    quotas = [f"{it.flavor}: {it.text}" if it.flavor else it.text for it in obstacles(found)]
+    quotas = [
+        f"{obstacle.flavor}: {obstacle.text}" if obstacle.flavor else obstacle.text for obstacle in obstacles(found)
+    ]
     if places:
         return _joined(places)
     if by_preemption and spared:
@@ -52,7 +54,7 @@ def _places(engine: Engine, found: Explanation) -> Iterator[str]:
     """What the nodes of a topology have no room for."""
     levels: dict[str, tuple[str, ...]] = {}
     for topology in engine.objects("Topology"):
-        labels = tuple(text_at(it, "nodeLabel") for it in list_at(topology, "spec", "levels"))
+        labels = tuple(text_at(level, "nodeLabel") for level in list_at(topology, "spec", "levels"))
         levels[text_at(topology, "metadata", "name")] = labels
     topologies = {}
     for flavor in engine.objects("ResourceFlavor"):
@@ -70,8 +72,10 @@ def _places(engine: Engine, found: Explanation) -> Iterator[str]:
         reasons = reasons_of(message, asked.pod_set)
         why = why_not_placed(reasons, asked, levels=levels, looks_at_nodes=looks_at_nodes)
         if why:
-            used = [topologies[it] for it in _flavors(engine, found) if it in topologies]
-            named = [it for it in dict.fromkeys(used) if f'"{it}"' in message] or list(dict.fromkeys(used))
+            used = [topologies[flavor] for flavor in _flavors(engine, found) if flavor in topologies]
+            named = [fromkey for fromkey in dict.fromkeys(used) if f'"{fromkey}"' in message] or list(
+                dict.fromkeys(used)
+            )
             where = f"the nodes of topology {' and '.join(named)}" if named else "the nodes"
             yield f"{where}: {why}"
 
@@ -80,7 +84,7 @@ def _flavors(engine: Engine, found: Explanation) -> Iterator[str]:
     """The flavors of its ClusterQueue."""
     if found.queue is not None:
         for group in list_at(engine.object("ClusterQueue", found.queue.name), "spec", "resourceGroups"):
-            yield from (text_at(it, "name") for it in list_at(group, "flavors"))
+            yield from (text_at(flavor, "name") for flavor in list_at(group, "flavors"))
 
 
 def _spared(found: Explanation) -> Iterator[str]:

@@ -18,13 +18,13 @@ from kueuecore.scenarios.edits import Edit
 
 __all__ = ["coverage_changes", "uncovered_requests", "uncovered_resources"]
 
-_MOST_FLAVORS = 4
+_MAX_FLAVORS = 4
 
 
 def uncovered_resources(engine: Engine, name: str, *, namespace: str) -> list[str]:
     """The resources that a Workload requests and its ClusterQueue has no quota for in any flavor."""
     found = explain(engine, name, namespace=namespace)
-    return sorted({it for pod_set in found.pod_sets for it in pod_set.unavailable})
+    return sorted({text for pod_set in found.pod_sets for text in pod_set.unavailable})
 
 
 def coverage_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iterator[Change | Failure]:
@@ -37,13 +37,13 @@ def coverage_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> I
     for index, group in enumerate(groups):
         covered = [*list_at(group, "coveredResources"), *names]
         flavors: list[JsonValue] = []
-        for it in list_at(group, "flavors"):
+        for other in list_at(group, "flavors"):
             added: list[JsonValue] = [{"name": name, "nominalQuota": "0"} for name in names]
-            flavors.append({**object_at(it), "resources": [*list_at(it, "resources"), *added]})
+            flavors.append({**object_at(other), "resources": [*list_at(other, "resources"), *added]})
         path = f"spec.resourceGroups[{index}]"
         changed: JsonObject = {**object_at(group), "coveredResources": covered, "flavors": flavors}
         base = (Edit(kind="ClusterQueue", name=tree.queue, path=path, value=changed),)
-        for flavor in [text_at(it, "name") for it in flavors][:_MOST_FLAVORS]:
+        for flavor in [text_at(flavor, "name") for flavor in flavors][:_MAX_FLAVORS]:
             of = f"{path}.flavors[name={flavor}].resources"
             dials = [_dial(tree, of, flavor, name, asked.get(name, 1), base) for name in names]
             yield from least_changes(trials, dials)

@@ -74,7 +74,7 @@ class Failure:
 def least_changes(trials: Trials, dials: Sequence[Dial]) -> Iterator[Change | Failure]:
     """The smallest turn of each dial by itself; if none is enough, the smallest of all of them together."""
     alone = [found for dial in dials if (found := least_change(trials, [dial])) is not None]
-    changes = [it for it in alone if isinstance(it, Change)]
+    changes = [found for found in alone if isinstance(found, Change)]
     if changes or len(dials) == 1:
         yield from changes or alone
     elif dials and (found := least_change(trials, dials)) is not None:
@@ -178,13 +178,13 @@ def _step(dials: Sequence[Dial], turns: Sequence[int]) -> Step:
         base += [edit for edit in dial.base if edit not in base]
     return Step(
         (*base, *(edit for dial, turn in turned for edit in dial.edits(turn))),
-        tuple(it for dial, turn in turned for it in dial.deletions(turn)),
-        objects=tuple(it for dial, turn in turned for it in dial.objects(turn)),
+        tuple(deletion for dial, turn in turned for deletion in dial.deletions(turn)),
+        objects=tuple(object_ for dial, turn in turned for object_ in dial.objects(turn)),
     )
 
 
 def _with(admits: Callable[[Sequence[int]], bool], turns: Sequence[int], index: int) -> Callable[[int], bool]:
-    return lambda turn: admits([turn if n == index else it for n, it in enumerate(turns)])
+    return lambda turn: admits([turn if n == index else other for n, other in enumerate(turns)])
 
 
 def _least(admits: Callable[[int], bool], high: int, dial: Dial) -> int:
@@ -198,7 +198,7 @@ def _least(admits: Callable[[int], bool], high: int, dial: Dial) -> int:
                 high = guess
             else:
                 low = guess
-    low, high = _narrowed(admits, low, high, [it for it in dial.likely if low < it < high])
+    low, high = _narrowed(admits, low, high, [number for number in dial.likely if low < number < high])
     if dial.unit > 1:
         first = low + 1 + (dial.origin - low - 1) % dial.unit
         low, high = _narrowed(admits, low, high, range(first, high, dial.unit))

@@ -181,7 +181,7 @@ class PodSetTrials:
 
         Nothing else rules out a flavor that was chosen by its quota.
         """
-        return any(it.is_chosen and it.mode == "NoFit" for it in self.trials)
+        return any(trial.is_chosen and trial.mode == "NoFit" for trial in self.trials)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,11 +277,11 @@ class Explanation:
     @property
     def lacks_place(self) -> bool:
         """Whether the nodes have no place for some of its pods even without other workloads (rules/08 §11.5)."""
-        return any(it.lacks_place for it in self.pod_sets)
+        return any(pod_set.lacks_place for pod_set in self.pod_sets)
 
     def is_about_quota_alone(self, search: Search) -> bool:
         """Whether a search only asked for quota, where its victims must leave places on nodes as well."""
-        has_places = self.lacks_place or any(it.asks_for_place for it in self.searches)
+        has_places = self.lacks_place or any(search.asks_for_place for search in self.searches)
         return has_places and not search.asks_for_place
 
     @property
@@ -340,9 +340,12 @@ def explain(engine: Engine, name: str, *, namespace: str, now: TimeLike | None =
         queue = engine.cluster_queue(workload.cluster_queue)
         is_strict = text_at(engine.object("ClusterQueue", queue.name), "spec", "queueingStrategy") == "StrictFIFO"
     if workload.place is not None and queue is not None:
-        first = takewhile(lambda it: it.key != workload.key, engine.pending(queue.name))
-        why = {(it["namespace"], it["name"]): it for it in tried.ahead}
-        known = ((why.get((it.namespace, it.name)), it.place) for it in first)
+        first = takewhile(lambda pending_workload: pending_workload.key != workload.key, engine.pending(queue.name))
+        why = {(ahead["namespace"], ahead["name"]): ahead for ahead in tried.ahead}
+        known = (
+            (why.get((pending_workload.namespace, pending_workload.name)), pending_workload.place)
+            for pending_workload in first
+        )
         ahead = tuple(read_row(Ahead, {**row, "place": place}) for row, place in known if row is not None)
     return Explanation(
         workload=workload,
@@ -358,6 +361,6 @@ def explain(engine: Engine, name: str, *, namespace: str, now: TimeLike | None =
 
 
 def _uncovered(engine: Engine, workload: WorkloadState, pod_sets: Sequence[PodSetTrials]) -> dict[str, str]:
-    names = sorted({name for it in pod_sets for name in it.unavailable})
+    names = sorted({name for pod_set in pod_sets for name in pod_set.unavailable})
     covered = covered_resources(engine) if names else {}
     return {name: coverage_hint(name, workload.cluster_queue or "", covered) for name in names}

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 _KEEPS_OFF = ("NoSchedule", "NoExecute")
-_MOST_SETS = 4
+_MAX_SETS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +57,8 @@ def flavor_names(engine: Engine, workload: JsonObject, queue: str) -> tuple[str,
     asked = requests_of(workload)
     names: dict[str, None] = {}
     for group in list_at(found_object(engine, "ClusterQueue", queue), "spec", "resourceGroups"):
-        if set(asked) & {str(it) for it in list_at(group, "coveredResources")}:
-            names |= dict.fromkeys(text_at(it, "name") for it in list_at(group, "flavors"))
+        if set(asked) & {str(resource) for resource in list_at(group, "coveredResources")}:
+            names |= dict.fromkeys(text_at(flavor, "name") for flavor in list_at(group, "flavors"))
     return tuple(names)
 
 
@@ -80,7 +80,7 @@ def flavors_with_nodes(engine: Engine, workload: JsonObject, queue: str) -> tupl
                 inside.append(node)
             elif all(of.get(key, value) == value for key, value in labels.items()):
                 others.append(node)
-        levels = tuple(text_at(it, "nodeLabel") for it in list_at(topology, "spec", "levels"))
+        levels = tuple(text_at(level, "nodeLabel") for level in list_at(topology, "spec", "levels"))
         found.append(FlavorNodes(name=name, flavor=flavor, levels=levels, nodes=tuple(inside), others=tuple(others)))
     return tuple(found)
 
@@ -88,13 +88,13 @@ def flavors_with_nodes(engine: Engine, workload: JsonObject, queue: str) -> tupl
 def missing_taints(taints: Iterable[JsonValue], tolerations: Iterable[JsonValue]) -> list[JsonObject]:
     """The taints that keep pods with some tolerations off."""
     known = list(tolerations)
-    off = (object_at(it) for it in taints if text_at(it, "effect") in _KEEPS_OFF)
-    return [it for it in off if not any(_tolerates(by, it) for by in known)]
+    off = (object_at(taint) for taint in taints if text_at(taint, "effect") in _KEEPS_OFF)
+    return [taint for taint in off if not any(_tolerates(by, taint) for by in known)]
 
 
 def toleration_of(taint: JsonObject) -> JsonObject:
     """The toleration of exactly this taint."""
-    return {"operator": "Equal", **{name: it for name, it in taint.items() if name in ("key", "value", "effect")}}
+    return {"operator": "Equal", **{name: text for name, text in taint.items() if name in ("key", "value", "effect")}}
 
 
 def taint_sets(
@@ -105,12 +105,12 @@ def taint_sets(
     if not nodes:
         return [missing_taints(own, tolerations)]
     of_nodes = (_distinct([*own, *list_at(node, "spec", "taints")]) for node in nodes)
-    sets = [missing_taints(it, tolerations) for it in of_nodes]
-    counts = Counter(tuple(map(_written, it)) for it in sets)
-    by_text = {tuple(map(_written, it)): it for it in sets}
-    ordered = sorted(by_text, key=lambda it: (-counts[it], len(it), it))[:_MOST_SETS]
-    union = _distinct([taint for it in sets for taint in it])
-    every = [by_text[it] for it in ordered]
+    sets = [missing_taints(of_node, tolerations) for of_node in of_nodes]
+    counts = Counter(tuple(map(_written, set_)) for set_ in sets)
+    by_text = {tuple(map(_written, set_)): set_ for set_ in sets}
+    ordered = sorted(by_text, key=lambda entry: (-counts[entry], len(entry), entry))[:_MAX_SETS]
+    union = _distinct([taint for set_ in sets for taint in set_])
+    every = [by_text[entry] for entry in ordered]
     return every if len(by_text) == 1 else [*every, union]
 
 
@@ -119,7 +119,7 @@ def _written(taint: JsonValue) -> str:
 
 
 def _distinct(taints: Iterable[JsonValue]) -> list[JsonObject]:
-    return list({_written(it): object_at(it) for it in taints}.values())
+    return list({_written(taint): object_at(taint) for taint in taints}.values())
 
 
 def _tolerates(toleration: JsonValue, taint: JsonValue) -> bool:

@@ -28,8 +28,10 @@ def missing_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterato
 
 def _dials(trials: Trials, workload: JsonObject, queue: str) -> list[Dial]:
     spec = trials.engine.object("ClusterQueue", queue).get("spec")
-    flavors = [text_at(it, "name") for group in list_at(spec, "resourceGroups") for it in list_at(group, "flavors")]
-    checks = [text_at(it, "name") for it in list_at(spec, "admissionChecksStrategy", "admissionChecks")]
+    flavors = [
+        text_at(flavor, "name") for group in list_at(spec, "resourceGroups") for flavor in list_at(group, "flavors")
+    ]
+    checks = [text_at(check, "name") for check in list_at(spec, "admissionChecksStrategy", "admissionChecks")]
     return [
         *_of_flavors(trials, workload, dict.fromkeys(flavors)),
         *_of_checks(trials, dict.fromkeys(checks)),
@@ -46,8 +48,8 @@ def _of_flavors(trials: Trials, workload: JsonObject, names: dict[str, None]) ->
             yield _dial(_made("ResourceFlavor", name, {}), "missing", "created")
         elif topology and found_object(trials.engine, "Topology", topology) is None:
             topologies[topology] = None
-    asked = [AskedTopology.of(it) for it in list_at(workload, "spec", "podSets")]
-    levels = dict.fromkeys(level for it in asked for level in it.levels if level != HOSTNAME)
+    asked = [AskedTopology.of(pod_set) for pod_set in list_at(workload, "spec", "podSets")]
+    levels = dict.fromkeys(level for pod_set in asked for level in pod_set.levels if level != HOSTNAME)
     for name in topologies:
         spec: JsonObject = {"levels": [{"nodeLabel": level} for level in (*levels, HOSTNAME)]}
         yield _dial(_made("Topology", name, spec), "missing", f"created with {', '.join((*levels, HOSTNAME))}")

@@ -58,7 +58,7 @@ class Move:
     @property
     def what(self) -> str:
         """What happened to it, in one word."""
-        had, has = (bool(it and it.has_quota) for it in (self.before, self.after))
+        had, has = (bool(entry and entry.has_quota) for entry in (self.before, self.after))
         if self.after is None:
             return "deleted"
         if has and not had:
@@ -75,9 +75,9 @@ def moves_between(before: Iterable[WorkloadState], after: Iterable[WorkloadState
         >>> moves_between((), ())
         ()
     """
-    old, new = ({it.key: Standing.of(it) for it in states} for states in (before, after))
+    old, new = ({state.key: Standing.of(state) for state in states} for states in (before, after))
     found = (Move(key, old.get(key), new.get(key)) for key in sorted(old.keys() | new.keys()))
-    return tuple(it for it in found if _place(it.before) != _place(it.after))
+    return tuple(name for name in found if _place(name.before) != _place(name.after))
 
 
 def _place(standing: Standing | None) -> object:

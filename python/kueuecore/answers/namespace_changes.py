@@ -40,9 +40,16 @@ def _value(selector: JsonValue, key: str) -> str | None:
     exact = texts_at(selector, "matchLabels").get(key)
     if exact is not None:
         return exact
-    expressions = [it for it in list_at(selector, "matchExpressions") if text_at(it, "key") == key]
-    values = [str(value) for it in expressions if text_at(it, "operator") == "In" for value in list_at(it, "values")]
-    must_exist = any(text_at(it, "operator") == "Exists" for it in expressions)
+    expressions = [
+        expression for expression in list_at(selector, "matchExpressions") if text_at(expression, "key") == key
+    ]
+    values = [
+        str(value)
+        for expression in expressions
+        if text_at(expression, "operator") == "In"
+        for value in list_at(expression, "values")
+    ]
+    must_exist = any(text_at(expression, "operator") == "Exists" for expression in expressions)
     return values[0] if values else _ANY if must_exist else None
 
 

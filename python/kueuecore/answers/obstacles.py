@@ -75,7 +75,7 @@ def obstacles(explanation: Explanation, *, origins: Mapping[str, str] = _NO_ORIG
             found.append(Obstacle(pod_set=pod_set.index, flavor="", resource=resource, rule="03 §3", text=text))
         n_before = len(found)
         # Kueue has no words for it where the pods lack quota as well.
-        says_place = any("topology" in it for it in pod_set.reasons)
+        says_place = any("topology" in reason for reason in pod_set.reasons)
         for trial in pod_set.trials:
             found += _of_trial(trial, pod_set.index, queue, origins)
             if pod_set.lacks_place and trial.is_chosen and not says_place:
@@ -84,7 +84,7 @@ def obstacles(explanation: Explanation, *, origins: Mapping[str, str] = _NO_ORIG
                 )
         if len(found) == n_before and not pod_set.unavailable:
             # There is quota, but no room on nodes; or a selector matches nothing.
-            found += [_reason(it, pod_set.index) for it in pod_set.reasons]
+            found += [_reason(reason, pod_set.index) for reason in pod_set.reasons]
     return tuple(found)
 
 
@@ -181,9 +181,9 @@ def why_by_fair_sharing(explanation: Explanation, victim: str) -> str:
         victim: The key of the victim.
     """
     for search in reversed(explanation.searches):
-        for it in search.holders:
-            if it.key == victim and it.fate is Fate.VICTIM:
-                return why_by_share(it.comparisons, it.ties)
+        for holder in search.holders:
+            if holder.key == victim and holder.fate is Fate.VICTIM:
+                return why_by_share(holder.comparisons, holder.ties)
     return ""
 
 

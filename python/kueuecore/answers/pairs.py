@@ -12,8 +12,8 @@ from kueuecore.answers.trials import Trials
 __all__ = ["paired_changes"]
 
 # Enough for all kinds; a cluster with many flavors has many changes of one kind.
-_MOST_OF_A_KIND = 2
-_MOST_PAIRS = 60
+_MAX_OF_A_KIND = 2
+_MAX_PAIRS = 60
 
 
 def paired_changes(trials: Trials, failures: Sequence[Failure]) -> Iterator[Change]:
@@ -25,7 +25,7 @@ def paired_changes(trials: Trials, failures: Sequence[Failure]) -> Iterator[Chan
     """
     chosen = _chosen(failures)
     pairs = [pair for pair in combinations(chosen, 2) if not _clash(*pair)]
-    for first, second in pairs[:_MOST_PAIRS]:
+    for first, second in pairs[:_MAX_PAIRS]:
         found = least_change(trials, [*first.dials, *second.dials])
         if isinstance(found, Change):
             yield found
@@ -33,9 +33,9 @@ def paired_changes(trials: Trials, failures: Sequence[Failure]) -> Iterator[Chan
 
 def _chosen(failures: Sequence[Failure]) -> list[Failure]:
     chosen: list[Failure] = []
-    for it in failures:
-        if sum(other.kind is it.kind for other in chosen) < _MOST_OF_A_KIND:
-            chosen.append(it)
+    for failure in failures:
+        if sum(other.kind is failure.kind for other in chosen) < _MAX_OF_A_KIND:
+            chosen.append(failure)
     return chosen
 
 

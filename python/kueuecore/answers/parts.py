@@ -43,22 +43,22 @@ def needed_parts(trials: Trials, kind: ChangeKind, parts: Sequence[Part], what: 
     if not needed:
         return None
     if not trials.admits(_step(needed)):
-        return failure_of(trials, [_dial(kind, it) for it in needed])
+        return failure_of(trials, [_dial(kind, part) for part in needed])
     is_fewer = True
     while is_fewer:
         is_fewer = False
         for part in tuple(needed):
-            others = [it for it in needed if it is not part]
+            others = [other for other in needed if other is not part]
             if others and trials.admits(_step(others)):
                 needed, is_fewer = others, True
     return change_of(
         trials,
         kind,
-        what or " and ".join(it.what for it in needed),
-        before=", ".join(it.before for it in needed),
-        after=", ".join(it.after for it in needed),
+        what or " and ".join(part.what for part in needed),
+        before=", ".join(part.before for part in needed),
+        after=", ".join(part.after for part in needed),
         step=_step(needed),
-        less=[_step([it for it in needed if it is not part]) for part in needed if len(needed) > 1],
+        less=[_step([other for other in needed if other is not part]) for part in needed if len(needed) > 1],
     )
 
 

@@ -27,7 +27,7 @@ _AFFINITY = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringE
 
 def node_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterator[Change | Failure]:
     """Node selectors, affinities and tolerations that would let the pods use a flavor of the ClusterQueue."""
-    nodes = {it.name: it.nodes for it in flavors_with_nodes(trials.engine, workload, queue)}
+    nodes = {flavor.name: flavor.nodes for flavor in flavors_with_nodes(trials.engine, workload, queue)}
     for name in flavor_names(trials.engine, workload, queue):
         flavor = found_object(trials.engine, "ResourceFlavor", name)
         if flavor is None:
@@ -96,7 +96,7 @@ def _parts(
         for key, value in texts_at(spec, "nodeSelector").items():
             after: str | None = labels.get(key, value)
             # Only nodes of a topology have to match a label that is not the flavor's.
-            if key not in labels and any(texts_at(it, "metadata", "labels").get(key) != value for it in nodes):
+            if key not in labels and any(texts_at(node, "metadata", "labels").get(key) != value for node in nodes):
                 after = None
             if after != value:
                 edit = edit_of(workload, f'{path}.nodeSelector["{key}"]', after)
@@ -109,6 +109,6 @@ def _parts(
         missing = missing_taints(taints, (*tolerations, *of_flavor))
         if missing:
             edit = edit_of(workload, f"{path}.tolerations", [*tolerations, *map(toleration_of, missing)])
-            written = ", ".join(f"{text_at(it, 'key')}={text_at(it, 'value')}" for it in missing)
+            written = ", ".join(f"{text_at(taint, 'key')}={text_at(taint, 'value')}" for taint in missing)
             parts.append(Part(f"tolerations of pod set {name}", "-", written, (edit,)))
     return parts

@@ -16,13 +16,13 @@ from kueuecore.answers.trials import Step, Trials
 from kueuecore.scenarios.edits import Edit
 from kueuecore.states import Stage, WorkloadState
 
-__all__ = ["MOST_EXACT", "policy_changes", "victim_changes"]
+__all__ = ["MAX_EXACT", "policy_changes", "victim_changes"]
 
-MOST_EXACT = 12
+MAX_EXACT = 12
 """Up to this many candidates, all sets are searched for the fewest victims."""
 
 # Enough for a search that drops what is not needed from as many candidates.
-_KEPT_TRIES = 5 * MOST_EXACT
+_KEPT_TRIES = 5 * MAX_EXACT
 
 # From the weakest to the strongest (rules/04 §1).
 _POLICIES = {
@@ -53,16 +53,16 @@ def victim_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Ite
     if not trials.admits(_deleting(candidates)):
         yield failure_of(trials, [_victims_dial(candidates)])
         return
-    chosen = _fewest(trials, candidates) if len(candidates) <= MOST_EXACT else None
+    chosen = _fewest(trials, candidates) if len(candidates) <= MAX_EXACT else None
     is_exact = chosen is not None
     chosen = chosen or _none_spared(trials, candidates)
-    rest = [_deleting([it for it in chosen if it is not one]) for one in chosen if len(chosen) > 1]
+    rest = [_deleting([state for state in chosen if state is not one]) for one in chosen if len(chosen) > 1]
     change = change_of(
         trials,
         ChangeKind.VICTIMS,
         f"delete {len(chosen)} {'workload' if len(chosen) == 1 else 'workloads'}",
         before="-",
-        after=", ".join(it.key for it in chosen),
+        after=", ".join(state.key for state in chosen),
         step=_deleting(chosen),
         less=rest,
         size=Fraction(len(chosen)),
@@ -98,9 +98,9 @@ def _candidates(trials: Trials, workload: JsonObject, tree: QuotaTree) -> list[W
     asked = set(requests_of(workload))
     flavors = {flavor for (kind, name, flavor, resource) in tree.rows if resource in asked}
     on_nodes = {
-        text_at(it, "metadata", "name")
-        for it in engine.objects("ResourceFlavor")
-        if text_at(it, "spec", "topologyName")
+        text_at(object_, "metadata", "name")
+        for object_ in engine.objects("ResourceFlavor")
+        if text_at(object_, "spec", "topologyName")
     }
     found = []
     for state in engine.workloads():
@@ -111,7 +111,7 @@ def _candidates(trials: Trials, workload: JsonObject, tree: QuotaTree) -> list[W
         of_tree = state.status.get("admission", {}).get("clusterQueue") in tree.queues
         if used & (flavors if of_tree else flavors & on_nodes):
             found.append(state)
-    return sorted(found, key=lambda it: (it.priority, it.key))
+    return sorted(found, key=lambda error: (error.priority, error.key))
 
 
 def _fewest(trials: Trials, candidates: Sequence[WorkloadState]) -> Sequence[WorkloadState] | None:
@@ -140,7 +140,7 @@ def _none_spared(trials: Trials, candidates: Sequence[WorkloadState]) -> Sequenc
         is_fewer = False
         # Drop the most important first.
         for one in reversed(tuple(chosen)):
-            others = [it for it in chosen if it is not one]
+            others = [candidate for candidate in chosen if candidate is not one]
             if others and trials.admits(_deleting(others)):
                 chosen, is_fewer = others, True
     return chosen
@@ -160,4 +160,4 @@ def _victims_dial(candidates: Sequence[WorkloadState]) -> Dial:
 
 
 def _deleting(states: Sequence[WorkloadState]) -> Step:
-    return Step((), tuple(Deletion("Workload", it.name, it.namespace) for it in states))
+    return Step((), tuple(Deletion("Workload", state.name, state.namespace) for state in states))

@@ -52,41 +52,53 @@ class Question:
         Raises:
             ManifestError: Kueue's webhook would reject a job.
         """
-        asked_refs = {_ref(it.object) for it in manifests}
+        asked_refs = {_ref(manifest.object) for manifest in manifests}
         again = {key for key, job in world.jobs.items() if _ref(job.object) in asked_refs}
-        again |= {_key(it.object) for it in manifests if is_workload(it.object)}
+        again |= {_key(manifest.object) for manifest in manifests if is_workload(manifest.object)}
         kept = [
-            it
-            for it in world.manifests
-            if _ref(it.object) not in asked_refs and not (is_workload(it.object) and _key(it.object) in again)
+            manifest
+            for manifest in world.manifests
+            if _ref(manifest.object) not in asked_refs
+            and not (is_workload(manifest.object) and _key(manifest.object) in again)
         ]
         both = World.of([*kept, *manifests], configuration=configuration, integrations=world.integrations)
         # Objects may be copied to add names and labels, and keep their sources; jobs stay the same objects.
-        sources, jobs = {id(it.source) for it in manifests}, set(map(id, manifests))
+        sources, jobs = {id(manifest.source) for manifest in manifests}, set(map(id, manifests))
         made_of_asked = {key for key, job in both.jobs.items() if id(job) in jobs}
         made = set(map(id, both.made))
         workloads: list[Manifest] = []
         others: list[Manifest] = []
-        for it in both.manifests:
-            if id(it) in made:
-                if _key(it.object) in made_of_asked:
-                    workloads.append(it)
-            elif id(it.source) in sources:
-                (workloads if is_workload(it.object) else others).append(it)
-        known = {text_at(it.object, "metadata", "name") for it in kept if text_at(it.object, "kind") == "Namespace"}
+        for manifest in both.manifests:
+            if id(manifest) in made:
+                if _key(manifest.object) in made_of_asked:
+                    workloads.append(manifest)
+            elif id(manifest.source) in sources:
+                (workloads if is_workload(manifest.object) else others).append(manifest)
+        known = {
+            text_at(manifest.object, "metadata", "name")
+            for manifest in kept
+            if text_at(manifest.object, "kind") == "Namespace"
+        }
         if not world.trusted:
-            names = {text_at(it.object, "metadata", "namespace") or DEFAULT_NAMESPACE for it in (*workloads, *others)}
-            added = (it for it in both.manifests if text_at(it.object, "kind") == "Namespace")
-            others[:0] = [it for it in added if text_at(it.object, "metadata", "name") in names - known]
+            names = {
+                text_at(workload.object, "metadata", "namespace") or DEFAULT_NAMESPACE
+                for workload in (*workloads, *others)
+            }
+            added = (manifest for manifest in both.manifests if text_at(manifest.object, "kind") == "Namespace")
+            others[:0] = [
+                manifest for manifest in added if text_at(manifest.object, "metadata", "name") in names - known
+            ]
         named = {key: job.object for key, job in both.jobs.items() if key in made_of_asked}
         return cls(
             tuple(map(_placed, workloads)),
             tuple(others),
             tuple(sorted(again)),
-            {key: f"{text_at(it, 'kind')}/{text_at(it, 'metadata', 'name')}" for key, it in named.items()},
-            tuple(it for it in both.ignored if id(it.manifest) in jobs),
-            tuple(it for it in both.waiting if it.object in {object_ref(job.object) for job in manifests}),
-            tuple(it for it in both.assumed if it not in world.assumed),
+            {key: f"{text_at(none, 'kind')}/{text_at(none, 'metadata', 'name')}" for key, none in named.items()},
+            tuple(ignored for ignored in both.ignored if id(ignored.manifest) in jobs),
+            tuple(
+                problem for problem in both.waiting if problem.object in {object_ref(job.object) for job in manifests}
+            ),
+            tuple(name for name in both.assumed if name not in world.assumed),
         )
 
     def prepare(self, engine: Engine, *, now: TimeLike) -> None:

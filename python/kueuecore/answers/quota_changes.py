@@ -63,7 +63,7 @@ class QuotaTree:
         for (*_, name), row in self.rows.items():
             if name == resource:
                 quotas = (row.nominal, row.usage, row.borrowing_limit, row.lending_limit)
-                amounts |= {units_of(resource, it) for it in quotas if it is not None}
+                amounts |= {units_of(resource, quota) for quota in quotas if quota is not None}
         return gcd(*amounts) or 1
 
 
@@ -73,8 +73,8 @@ def quota_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iter
     queue = engine.object("ClusterQueue", tree.queue)
     nodes = [("ClusterQueue", queue), *(("Cohort", it) for name in tree.above if (it := _cohort(engine, name)))]
     for group in map(object_at, list_at(queue, "spec", "resourceGroups")):
-        resources = [it for it in _covered(group) if it in asked]
-        flavors = [text_at(it, "name") for it in list_at(group, "flavors")] if resources else []
+        resources = [text for text in _covered(group) if text in asked]
+        flavors = [text_at(flavor, "name") for flavor in list_at(group, "flavors")] if resources else []
         for flavor in flavors:
             for kind, node in nodes:
                 place = _place(kind, node, flavor, group)
@@ -139,7 +139,7 @@ class _Place:
             for of in list_at(group, "flavors"):
                 if text_at(of, "name") == flavor:
                     path = f"spec.resourceGroups[{index}].flavors[name={flavor}].resources"
-                    entries = {text_at(it, "name"): object_at(it) for it in list_at(of, "resources")}
+                    entries = {text_at(resource, "name"): object_at(resource) for resource in list_at(of, "resources")}
                     return cls(kind, text_at(node, "metadata", "name"), flavor, path, entries, base)
         return None
 
@@ -150,19 +150,19 @@ def _place(kind: str, node: JsonObject, flavor: str, group: JsonObject) -> _Plac
     if found is not None or kind != "Cohort":
         return found
     covered = _covered(group)
-    groups = [object_at(it) for it in list_at(node, "spec", "resourceGroups")]
-    fitting = next((n for n, it in enumerate(groups) if set(_covered(it)) & set(covered)), None)
+    groups = [object_at(resource_group) for resource_group in list_at(node, "spec", "resourceGroups")]
+    fitting = next((n for n, group in enumerate(groups) if set(_covered(group)) & set(covered)), None)
     quotas: list[JsonValue] = []
     if fitting is None:
-        quotas += [{"name": it, "nominalQuota": "0"} for it in covered]
+        quotas += [{"name": text, "nominalQuota": "0"} for text in covered]
         made: JsonObject = {"coveredResources": [*covered], "flavors": [{"name": flavor, "resources": quotas}]}
         changed = [*groups, made]
     else:
         old = groups[fitting]
-        quotas += [{"name": it, "nominalQuota": "0"} for it in _covered(old)]
+        quotas += [{"name": text, "nominalQuota": "0"} for text in _covered(old)]
         added: JsonObject = {"name": flavor, "resources": quotas}
         flavors = [*list_at(old, "flavors"), added]
-        changed = [{**it, "flavors": flavors} if n == fitting else it for n, it in enumerate(groups)]
+        changed = [{**group, "flavors": flavors} if n == fitting else group for n, group in enumerate(groups)]
     name = text_at(node, "metadata", "name")
     edit = Edit(kind=kind, name=name, path="spec.resourceGroups", value=[*changed])
     return _Place.of(kind, edit.apply(node), flavor, (edit,))
@@ -199,7 +199,7 @@ def _dial(place: _Place, resource: str, field: str, now: int, most: int, hint: i
 
 
 def _covered(group: JsonObject) -> list[str]:
-    return [it for it in list_at(group, "coveredResources") if isinstance(it, str)]
+    return [resource for resource in list_at(group, "coveredResources") if isinstance(resource, str)]
 
 
 def _cohort(engine: Engine, name: str) -> JsonObject | None:

@@ -120,8 +120,8 @@ def why_by_share(comparisons: tuple[ShareComparison, ...], ties: tuple[ShareTie,
 def _texts(*shares: float) -> list[str]:
     """Shares as people read them: with as many decimals as it takes to tell them apart."""
     for n_decimals in (0, 1, 3, 6, 9):
-        texts = [f"{it:.{n_decimals}f}" if it != inf else "infinite (weight 0)" for it in shares]
-        is_exact = n_decimals > 0 or all(it == inf or it.is_integer() for it in shares)
+        texts = [f"{share:.{n_decimals}f}" if share != inf else "infinite (weight 0)" for share in shares]
+        is_exact = n_decimals > 0 or all(share == inf or share.is_integer() for share in shares)
         if is_exact and len(set(texts)) == len(set(shares)):
             break
-    return [it.rstrip("0").rstrip(".") if "." in it else it for it in texts]
+    return [text.rstrip("0").rstrip(".") if "." in text else text for text in texts]

@@ -21,7 +21,7 @@ __all__ = ["Deletion", "change_state", "parse_deletion", "resubmit"]
 _FORM = "write KIND/NAME or KIND/NAMESPACE/NAME, such as Workload/team-a/notebook"
 _EDIT_FORM = "write KIND/NAME:PATH=VALUE, such as ClusterQueue/team-a:spec.cohortName=all"
 _WITH_NAMESPACE = ("LocalQueue", "Workload")
-_MOST_NAMES = 9
+_MAX_NAMES = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _edited(engine: Engine, edit: Edit, before: dict[ObjectRef, JsonObject]) -> 
             else f"a state has no objects of kind {edit.kind}"
         )
         raise ManifestError.of(what, remedy=f"{_EDIT_FORM}; the kind is one of {', '.join(HELD_KINDS)}")
-    matching = [it for it in map(Manifest, _of_edit(engine, edit, before)) if edit.matches(it)]
+    matching = [entry for entry in map(Manifest, _of_edit(engine, edit, before)) if edit.matches(entry)]
     if not matching:
         remedy = _near(engine, edit.kind, edit.name)
         raise ManifestError.of(f"no object matches {edit.kind}/{edit.name}", remedy=remedy)
@@ -174,8 +174,8 @@ def _ref(plain: JsonObject) -> ObjectRef:
 def _delete(engine: Engine, deletion: Deletion, now: TimeLike) -> None:
     namespace = deletion.namespace
     if not namespace and deletion.kind in _WITH_NAMESPACE:
-        refs = [_ref(it) for it in engine.objects(deletion.kind)]
-        places = [it.namespace for it in refs if it.name == deletion.name]
+        refs = [_ref(object_) for object_ in engine.objects(deletion.kind)]
+        places = [ref.namespace for ref in refs if ref.name == deletion.name]
         if len(places) > 1:
             remedy = f"give the namespace, such as {deletion.kind}/{places[0]}/{deletion.name}"
             raise ManifestError.of(f"{deletion} is in {len(places)} namespaces", remedy=remedy)
@@ -191,11 +191,11 @@ def _delete(engine: Engine, deletion: Deletion, now: TimeLike) -> None:
 
 def _near(engine: Engine, kind: str, name: str) -> str:
     """Suggest names similar to one that does not exist, given with or without its namespace."""
-    keys = [_ref(it).key for it in engine.objects(kind)]
+    keys = [_ref(object_).key for object_ in engine.objects(kind)]
     if not keys:
         return f"the state has no {kind}"
-    written = {it: key for key in reversed(keys) for it in (key, key.rpartition("/")[2])}
-    near = dict.fromkeys(written[it] for it in near_names(name, written, n=3))
+    written = {entry: key for key in reversed(keys) for entry in (key, key.rpartition("/")[2])}
+    near = dict.fromkeys(written[near_name] for near_name in near_names(name, written, n=3))
     if near:
-        return f"write {' or '.join(f'{kind}/{it}' for it in near)}"
-    return f"write one of {', '.join(keys[:_MOST_NAMES])}"
+        return f"write {' or '.join(f'{kind}/{fromkey}' for fromkey in near)}"
+    return f"write one of {', '.join(keys[:_MAX_NAMES])}"

@@ -33,8 +33,8 @@ _SLICES = (
     "podSetSliceSize",
     "podsetSliceRequiredTopologyConstraints",
 )
-_MOST_NODES = 256
-_MOST_NAMES = 3
+_MAX_NODES = 256
+_MAX_NAMES = 3
 
 
 def topology_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterator[Change | Failure]:
@@ -42,7 +42,7 @@ def topology_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterat
     flavors = flavors_with_nodes(trials.engine, workload, queue)
     if not flavors:
         return
-    levels = list(dict.fromkeys(level for it in flavors for level in it.levels))
+    levels = list(dict.fromkeys(level for flavor in flavors for level in flavor.levels))
     has_others = len(flavor_names(trials.engine, workload, queue)) > len(flavors)
     dials: list[Dial] = []
     for index, pod_set in enumerate(list_at(workload, "spec", "podSets")):
@@ -55,15 +55,15 @@ def topology_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterat
 
 def flavor_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterator[Change | Failure]:
     """Tolerations of a flavor with a topology, for the taints of its nodes: pods get them from there."""
-    for it in flavors_with_nodes(trials.engine, workload, queue):
-        there = list_at(it.flavor, "spec", "tolerations")
-        for taints in taint_sets(it.flavor, it.nodes, there):
+    for flavor in flavors_with_nodes(trials.engine, workload, queue):
+        there = list_at(flavor.flavor, "spec", "tolerations")
+        for taints in taint_sets(flavor.flavor, flavor.nodes, there):
             if not taints:
                 continue
             added = [*there, *map(toleration_of, taints)]
-            edit = Edit(kind="ResourceFlavor", name=it.name, path="spec.tolerations", value=added)
+            edit = Edit(kind="ResourceFlavor", name=flavor.name, path="spec.tolerations", value=added)
             written = ", ".join(f"{text_at(taint, 'key')}={text_at(taint, 'value')}" for taint in taints)
-            part = Part(f"tolerations of ResourceFlavor {it.name}", "-", written, (edit,))
+            part = Part(f"tolerations of ResourceFlavor {flavor.name}", "-", written, (edit,))
             change = needed_parts(trials, ChangeKind.FLAVOR, [part])
             if change is not None:
                 yield change
@@ -73,13 +73,13 @@ def flavor_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterator
 
 def cluster_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterator[Change | Failure]:
     """Nodes that take pods again, lose taints or get labels, and new nodes like one that is there."""
-    for it in flavors_with_nodes(trials.engine, workload, queue):
-        tolerations = [*list_at(it.flavor, "spec", "tolerations"), *_tolerated_by_all(workload)]
+    for flavor in flavors_with_nodes(trials.engine, workload, queue):
+        tolerations = [*list_at(flavor.flavor, "spec", "tolerations"), *_tolerated_by_all(workload)]
         for dial in (
-            _uncordoned(it),
-            _untainted(it, tolerations),
-            _labelled(trials, it),
-            _added(trials, it, workload),
+            _uncordoned(flavor),
+            _untainted(flavor, tolerations),
+            _labelled(trials, flavor),
+            _added(trials, flavor, workload),
         ):
             if dial is not None:
                 yield from least_changes(trials, [dial])
@@ -95,15 +95,17 @@ def _weaker(given: JsonValue, levels: Sequence[str], *, has_others: bool) -> lis
     kept = [level] if level in levels else []
     requests: list[JsonValue] = [given]
     if "required" in given:
-        requests += [{**rest, "required": it} for it in wider]
+        requests += [{**rest, "required": level} for level in wider]
     if level:
-        requests += [{**rest, "preferred": it} for it in (*kept, *wider)]
+        requests += [{**rest, "preferred": quota} for quota in (*kept, *wider)]
         requests.append({**rest, "unconstrained": True})
     if any(key in given for key in _SLICES):
-        requests.append({"unconstrained": True, **{key: it for key, it in rest.items() if key not in _SLICES}})
+        requests.append(
+            {"unconstrained": True, **{key: json_value for key, json_value in rest.items() if key not in _SLICES}}
+        )
     if has_others:
         requests.append(None)
-    return [it for n, it in enumerate(requests) if it not in requests[:n]]
+    return [request for n, request in enumerate(requests) if request not in requests[:n]]
 
 
 def _request_dial(workload: JsonObject, index: int, name: str, requests: Sequence[JsonValue]) -> Dial:
@@ -124,7 +126,7 @@ def _written(request: JsonValue) -> str:
         return "none"
     asked = [f"{place} {text_at(request, place)}" for place in _PLACES[:2] if text_at(request, place)]
     constraints = list_at(request, "podsetSliceRequiredTopologyConstraints")
-    slices = [(text_at(it, "topology"), int_at(it, "size")) for it in constraints]
+    slices = [(text_at(constraint, "topology"), int_at(constraint, "size")) for constraint in constraints]
     if text_at(request, _SLICES[0]):
         slices.append((text_at(request, _SLICES[0]), int_at(request, _SLICES[1])))
     return ", ".join([*(asked or ["unconstrained"]), *(f"slices of {size} in {level}" for level, size in slices)])
@@ -181,9 +183,9 @@ def _added(trials: Trials, it: FlavorNodes, workload: JsonObject) -> Dial | None
     model = max(usable, key=lambda node: (_room(node, pod_sets[0]), -usable.index(node)))
     taken = {_name(node) for node in trials.engine.objects("Node")}
     name = _name(model)
-    names = [free for n in range(1, _MOST_NODES + len(taken)) if (free := f"{name}-more-{n}") not in taken]
+    names = [free for n in range(1, _MAX_NODES + len(taken)) if (free := f"{name}-more-{n}") not in taken]
     made = [_like(model, free) for free in names]
-    most = min(_MOST_NODES, max(1, sum(int_at(pod_set, "count") for pod_set in pod_sets)))
+    most = min(_MAX_NODES, max(1, sum(int_at(pod_set, "count") for pod_set in pod_sets)))
     return Dial(
         kind=ChangeKind.CLUSTER,
         what=f"more nodes like {name} in flavor {it.name}",
@@ -199,7 +201,7 @@ def _room(node: JsonObject, pod_set: JsonObject) -> int:
     """For how many pods an empty node has room."""
     allocatable = object_at(node, "status", "allocatable")
     units = ((name, amount) for name, amount in pod_requests(pod_set).items() if amount)
-    rooms = [int((number(allocatable.get(name)) or 0) * (1000 if name == "cpu" else 1)) // it for name, it in units]
+    rooms = [int((number(allocatable.get(name)) or 0) * (1000 if name == "cpu" else 1)) // unit for name, unit in units]
     return min(rooms, default=0)
 
 
@@ -207,7 +209,7 @@ def _like(model: JsonObject, name: str) -> JsonObject:
     labels: JsonObject = {**texts_at(model, "metadata", "labels"), _HOSTNAME: name}
     metadata: JsonObject = {"name": name, "labels": labels}
     spec = {key: value for key, value in object_at(model, "spec").items() if key != "unschedulable"}
-    spec["taints"] = [it for it in list_at(spec, "taints") if text_at(it, "key") != _UNSCHEDULABLE]
+    spec["taints"] = [taint for taint in list_at(spec, "taints") if text_at(taint, "key") != _UNSCHEDULABLE]
     return {**model, "metadata": metadata, "spec": spec}
 
 
@@ -217,8 +219,8 @@ def _nodes_dial(what: str, it: FlavorNodes, names: Sequence[str], each: Sequence
         return None
 
     def shown(turn: int) -> str:
-        more = f" and {turn - _MOST_NAMES} more" if turn > _MOST_NAMES else ""
-        return ", ".join(names[:turn][:_MOST_NAMES]) + more if turn else "-"
+        more = f" and {turn - _MAX_NAMES} more" if turn > _MAX_NAMES else ""
+        return ", ".join(names[:turn][:_MAX_NAMES]) + more if turn else "-"
 
     return Dial(
         kind=ChangeKind.CLUSTER,
@@ -247,5 +249,5 @@ def _usual(nodes: Sequence[JsonObject], label: str) -> str:
 
 def _tolerated_by_all(workload: JsonObject) -> list[JsonValue]:
     """The tolerations that all pod sets have."""
-    each = [list_at(it, "template", "spec", "tolerations") for it in list_at(workload, "spec", "podSets")]
-    return [it for it in each[0] if all(it in others for others in each)] if each else []
+    each = [list_at(pod_set, "template", "spec", "tolerations") for pod_set in list_at(workload, "spec", "podSets")]
+    return [pod_set for pod_set in each[0] if all(pod_set in others for others in each)] if each else []

@@ -18,13 +18,13 @@ from kueuecore.scenarios.edits import Edit
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.steady_state import Ending, Settled, most_flavors, settle
 
-__all__ = ["MOST_TRIES", "OutOfTriesError", "Step", "Trials", "Verdict"]
+__all__ = ["MAX_TRIES", "OutOfTriesError", "Step", "Trials", "Verdict"]
 
-MOST_TRIES = 1_000
+MAX_TRIES = 1_000
 """How many steps are tried by default. Counted, not timed, so that an answer is the same on every machine."""
 
 # Stops endless evictions; a state that settles takes far fewer.
-_MOST_CYCLES = 2_000
+_MAX_CYCLES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Trials:
         name: str,
         now: int,
         *,
-        most: int = MOST_TRIES,
+        most: int = MAX_TRIES,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self.engine = engine
@@ -125,7 +125,7 @@ class Trials:
             self._progress(self.n_tried)
         self.n_tried += 1
         fork, settled = self._settled(step, trusted=trusted, finds_loops=False)
-        evicted = Counter(it.key for decision in settled.decisions for it in decision.preemptions)
+        evicted = Counter(preemption.key for decision in settled.decisions for preemption in decision.preemptions)
         if any(n > 1 for n in evicted.values()):
             # Perhaps in a circle; to find that out takes a look at all workloads after each eviction.
             fork, settled = self._settled(step, trusted=trusted, finds_loops=True)
@@ -155,7 +155,7 @@ class Trials:
         settled = settle(
             fork,
             now=self.now,
-            max_cycles=_MOST_CYCLES,
+            max_cycles=_MAX_CYCLES,
             was_at_rest=True,
             finds_loops=finds_loops,
             # No step adds a flavor to a ClusterQueue.
@@ -165,24 +165,28 @@ class Trials:
 
     def _verdict(self, step: Step, fork: Engine, settled: Settled) -> Verdict:
         decisions = settled.decisions
-        ended = [it for decision in decisions for it in (*decision.preemptions, *decision.evictions)]
-        admitted = [it for decision in decisions for it in (*decision.admissions, *decision.placed)]
+        ended = [preemption for decision in decisions for preemption in (*decision.preemptions, *decision.evictions)]
+        admitted = [admission for decision in decisions for admission in (*decision.admissions, *decision.placed)]
         # Every move leaves a decision or an event: comparing those workloads is enough.
-        said = {(it.namespace, it.name) for it in (*ended, *admitted)}
-        said |= {(it.namespace, it.name) for it in settled.events}
-        said |= {(it.namespace, it.name) for it in step.deletions}
+        said = {(decision.namespace, decision.name) for decision in (*ended, *admitted)}
+        said |= {(event.namespace, event.name) for event in settled.events}
+        said |= {(deletion.namespace, deletion.name) for deletion in step.deletions}
         said -= {(self.namespace, self.name)}
         before, after = _states(self.engine, said), _states(fork, said)
-        had = {it.key for it in before if it.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)}
+        had = {error.key for error in before if error.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)}
         moves = moves_between(before, after)
         # A workload that was evicted and readmitted to the same place has still lost its work.
-        lost = {it.key for it in moves if not (it.after and it.after.has_quota)} | {it.key for it in ended}
+        lost = {move.key for move in moves if not (move.after and move.after.has_quota)} | {
+            decision.key for decision in ended
+        }
         # A slice ends because its successor has quota: its pods stay (rules/09 §2.3).
-        replaced = {it.key for decision in decisions for it in decision.replaced_slices}
+        replaced = {slice_.key for decision in decisions for slice_ in decision.replaced_slices}
         evicted = (lost & had) - replaced
-        preemptions = tuple(it for it in ended if isinstance(it, Preemption) and it.preemptor == self._own)
+        preemptions = tuple(
+            decision for decision in ended if isinstance(decision, Preemption) and decision.preemptor == self._own
+        )
         return Verdict(
-            preemptions, tuple(sorted(evicted)), tuple(sorted({it.key for it in moves} - evicted - replaced))
+            preemptions, tuple(sorted(evicted)), tuple(sorted({move.key for move in moves} - evicted - replaced))
         )
 
 

@@ -16,7 +16,7 @@ from kueuecore.answers.place_changes import local_queue_changes, node_changes, s
 from kueuecore.answers.preemption_changes import policy_changes, victim_changes
 from kueuecore.answers.quota_changes import QuotaTree, limit_changes, quota_changes
 from kueuecore.answers.topology_changes import cluster_changes, flavor_changes, topology_changes
-from kueuecore.answers.trials import MOST_TRIES, OutOfTriesError, Step, Trials
+from kueuecore.answers.trials import MAX_TRIES, OutOfTriesError, Step, Trials
 from kueuecore.answers.workload_changes import pod_changes, priority_changes, request_changes
 from kueuecore.engine import Engine
 from kueuecore.states import Stage
@@ -34,7 +34,7 @@ def unblock(
     now: TimeLike | None = None,
     was_at_rest: bool = False,
     kinds: Collection[ChangeKind] = tuple(ChangeKind),
-    max_tries: int = MOST_TRIES,
+    max_tries: int = MAX_TRIES,
     progress: Callable[[int, Sequence[Change]], None] | None = None,
 ) -> Unblocking:
     """Find the smallest changes that would admit a workload now, those that disturb others least first.
@@ -117,8 +117,8 @@ def unblock(
             found += paired_changes(trials, failures)
     except OutOfTriesError:
         is_stopped = True
-    not_enough = {(it.kind, it.found.what): it.found for it in failures}
-    changes = tuple(sorted(found, key=lambda it: it.rank))
+    not_enough = {(failure.kind, failure.found.what): failure.found for failure in failures}
+    changes = tuple(sorted(found, key=lambda change: change.rank))
     not_tried = tuple(_not_tried(rest, name, namespace))
     return Unblocking(state, changes, trials.n_tried, is_stopped, tuple(not_enough.values()), not_tried)
 
@@ -144,7 +144,7 @@ def _changes(trials: Trials, queue: str, kinds: frozenset[ChangeKind]) -> Iterat
     is_there = found_object(trials.engine, "ClusterQueue", queue) is not None
     opening = [*_opening_changes(trials, workload, queue, kinds)] if is_there else []
     yield from opening
-    if any(isinstance(it, Change) for it in opening):
+    if any(isinstance(opening_change, Change) for opening_change in opening):
         # Without it this ClusterQueue admits nothing from here: only another one could help as well.
         kinds, is_there = kinds & {ChangeKind.LOCAL_QUEUE}, False
     if not helps_again:
@@ -165,7 +165,7 @@ def _changes(trials: Trials, queue: str, kinds: frozenset[ChangeKind]) -> Iterat
     if wants(ChangeKind.PREEMPTION):
         yield from policy_changes(trials, queue)
     if wants(ChangeKind.BORROWING_LIMIT) or wants(ChangeKind.LENDING_LIMIT):
-        yield from filter(lambda it: it.kind in kinds, limit_changes(trials, workload, tree))
+        yield from filter(lambda limit_change: limit_change.kind in kinds, limit_changes(trials, workload, tree))
     if wants(ChangeKind.QUOTA):
         yield from quota_changes(trials, workload, tree)
     if wants(ChangeKind.VICTIMS):
@@ -190,9 +190,9 @@ def _own_changes(
     if wants(ChangeKind.LOCAL_QUEUE):
         yield from local_queue_changes(trials, workload)
     if wants(ChangeKind.PODS) or wants(ChangeKind.MIN_COUNT):
-        yield from filter(lambda it: it.kind in kinds, pod_changes(trials, workload))
+        yield from filter(lambda pod_change: pod_change.kind in kinds, pod_changes(trials, workload))
     if wants(ChangeKind.REQUEST):
         yield from request_changes(trials, workload, queue)
         yield from uncovered_requests(trials, workload)
     if wants(ChangeKind.PRIORITY) or wants(ChangeKind.PRIORITY_CLASS):
-        yield from filter(lambda it: it.kind in kinds, priority_changes(trials, workload))
+        yield from filter(lambda priority_change: priority_change.kind in kinds, priority_changes(trials, workload))

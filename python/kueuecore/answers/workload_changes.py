@@ -17,12 +17,12 @@ from kueuecore.states import QuotaRow
 __all__ = ["pod_changes", "priority_changes", "request_changes"]
 
 _KUEUE_GROUP = "kueue.x-k8s.io"
-_MOST_PRIORITY = 2**31 - 1
+_MAX_PRIORITY = 2**31 - 1
 
 
 def pod_changes(trials: Trials, workload: JsonObject) -> Iterator[Change | Failure]:
     """The most pods of each pod set that would get quota, and the highest `minCount` with which some would."""
-    pod_sets = [object_at(it) for it in list_at(workload, "spec", "podSets")]
+    pod_sets = [object_at(set_) for set_ in list_at(workload, "spec", "podSets")]
     edit = partial(edit_of, workload)
     fewer: list[Dial] = []
     for index, pod_set in enumerate(pod_sets):
@@ -40,10 +40,10 @@ def pod_changes(trials: Trials, workload: JsonObject) -> Iterator[Change | Failu
     if not (trials.engine.configuration.is_enabled("PartialAdmission") and _may_have_min_count(workload)):
         return
     for index, pod_set in enumerate(pod_sets):
-        others = (it for it in pod_sets if it is not pod_set)
+        others = (set_ for set_ in pod_sets if set_ is not pod_set)
         highest = int_at(pod_set, "minCount") or int_at(pod_set, "count")
         # Only one pod set may have a minCount (rules/03 §9).
-        if highest <= 1 or any(int_at(it, "minCount") for it in others):
+        if highest <= 1 or any(int_at(other, "minCount") for other in others):
             continue
         path = f"spec.podSets[{index}].minCount"
 
@@ -58,13 +58,15 @@ def pod_changes(trials: Trials, workload: JsonObject) -> Iterator[Change | Failu
 def _may_have_min_count(workload: JsonObject) -> bool:
     """Whether its job can ask for partial admission: of Kueue's kinds only Job can (rules/10 §5.1)."""
     owners = list_at(workload, "metadata", "ownerReferences")
-    is_of_job = any((text_at(it, "apiVersion"), text_at(it, "kind")) == ("batch/v1", "Job") for it in owners)
-    return not owners or is_of_job or any(int_at(it, "minCount") for it in list_at(workload, "spec", "podSets"))
+    is_of_job = any((text_at(owner, "apiVersion"), text_at(owner, "kind")) == ("batch/v1", "Job") for owner in owners)
+    return (
+        not owners or is_of_job or any(int_at(pod_set, "minCount") for pod_set in list_at(workload, "spec", "podSets"))
+    )
 
 
 def request_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterator[Change | Failure]:
     """The largest request of each container, per resource, with which the workload gets quota."""
-    free = [it for it in trials.engine.quota() if (it.kind, it.name) == ("ClusterQueue", queue)]
+    free = [row for row in trials.engine.quota() if (row.kind, row.name) == ("ClusterQueue", queue)]
     dials: list[Dial] = []
     for index, pod_set in enumerate(list_at(workload, "spec", "podSets")):
         name, count = text_at(pod_set, "name"), max(1, int_at(pod_set, "count"))
@@ -84,7 +86,7 @@ def request_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterato
 def priority_changes(trials: Trials, workload: JsonObject) -> Iterator[Change | Failure]:
     """The lowest priority, and the lowest WorkloadPriorityClass, with which the workload gets quota."""
     now = int_at(workload, "spec", "priority")
-    most = _MOST_PRIORITY - now
+    most = _MAX_PRIORITY - now
 
     def raised(turn: int) -> tuple[Edit, ...]:
         return (edit_of(workload, "spec.priority", now + turn),)
@@ -97,12 +99,14 @@ def priority_changes(trials: Trials, workload: JsonObject) -> Iterator[Change | 
             edits=raised,
             shown=lambda turn: str(now + turn),
             weight=max(1, abs(now)),
-            likely=sorted({it.priority + 1 - now for it in trials.engine.workloads() if it.priority >= now}),
+            likely=sorted(
+                {workload.priority + 1 - now for workload in trials.engine.workloads() if workload.priority >= now}
+            ),
         )
         yield from least_changes(trials, [dial])
     lower: tuple[Step, ...] = ()
-    classes = [(int_at(it, "value"), text_at(it, "metadata", "name")) for it in _classes(trials)]
-    for value, name in sorted(it for it in classes if it[0] > now):
+    classes = [(int_at(class_, "value"), text_at(class_, "metadata", "name")) for class_ in _classes(trials)]
+    for value, name in sorted(class_ for class_ in classes if class_[0] > now):
         ref: JsonObject = {"group": _KUEUE_GROUP, "kind": "WorkloadPriorityClass", "name": name}
         edits = edit_of(workload, "spec.priorityClassRef", ref), edit_of(workload, "spec.priority", value)
         step = Step(edits)
@@ -126,7 +130,7 @@ def _counting(kind: ChangeKind, what: str, count: int, edits: Callable[[int], tu
 
 def _shares(free: Sequence[QuotaRow], resource: str, count: int) -> set[int]:
     """What each of so many pods may request at most in each flavor, if nothing else of them counts."""
-    return {max(0, units_of(resource, it.available)) // count for it in free if it.resource == resource}
+    return {max(0, units_of(resource, row.available)) // count for row in free if row.resource == resource}
 
 
 def _request_dial(

@@ -32,8 +32,8 @@ class CheckRow:
 
 def check_rows(world: World) -> tuple[CheckRow, ...]:
     """The AdmissionChecks, sorted by name; the last one wins where a name is given twice."""
-    checks = [it.object for it in world.manifests if is_check(it)]
-    rows = {text_at(it, "metadata", "name"): it for it in checks}
+    checks = [manifest.object for manifest in world.manifests if is_check(manifest)]
+    rows = {text_at(check, "metadata", "name"): check for check in checks}
     found = []
     for name, check in sorted(rows.items()):
         active = activity_of(check)

@@ -37,7 +37,7 @@ __all__ = [
 
 _CONFIG_HELP = """Kueue's Configuration, its ConfigMap, values of its Helm chart, or OpenShift's Kueue; by default the
 one among the objects, else that of Kueue's release manifest"""
-_MOST_SHOWN = 4
+_MAX_SHOWN = 4
 _ALL_GATES = ("AllAlpha", "AllBeta")
 
 
@@ -107,7 +107,7 @@ def configured(
     except ManifestError as error:
         # Kueue would not start with it; a chart of another release is no reason to decide nothing.
         unused = f"{place_of(found.source.holder)} has a Configuration that Kueue refuses, so it is not used"
-        notes = [f"warning: {unused}: {it}" for it in error.problems]
+        notes = [f"warning: {unused}: {problem}" for problem in error.problems]
         return Configured(plain, None, notes=(*notes, *found.notes), gates=found.gates)
     note = f"note: Kueue's Configuration is that of {place_of(found.source.holder)}; --config replaces it"
     return Configured(configuration, written, found.holders, (note, *found.notes), found.gates)
@@ -172,7 +172,7 @@ def shipped_configuration(
     except ConfigurationError as error:
         # Only the gates can be wrong, and they are in no file.
         raise ConfigurationError(
-            [Problem(it.message, field="--feature-gates", remedy=it.remedy) for it in error.problems]
+            [Problem(problem.message, field="--feature-gates", remedy=problem.remedy) for problem in error.problems]
         ) from None
 
 
@@ -237,8 +237,8 @@ class _Among:
     def holders(self) -> tuple[Manifest, ...]:
         """The objects that are used."""
         holder = None if self.source is None else self.source.holder
-        found = [it for it in (holder, self.gated) if it is not None]
-        return (*found, *(it for it in self.shown.holders if it not in found))
+        found = [entry for entry in (holder, self.gated) if entry is not None]
+        return (*found, *(holder for holder in self.shown.holders if holder not in found))
 
     def configuration(self, gates: Mapping[str, bool]) -> Configuration:
         """Return their Configuration, in which the given gates replace its own.
@@ -264,7 +264,7 @@ def _among(manifests: Sequence[Manifest], shown: _Shown) -> _Among:
     try:
         gated = _only("sets of feature gates", "--feature-gates", gates_in(manifests), notes)
     except ManifestError as error:
-        notes += [f"warning: feature gates among the objects are not used: {it}" for it in error.problems]
+        notes += [f"warning: feature gates among the objects are not used: {problem}" for problem in error.problems]
         gated = None
     gates = {} if gated is None else _accepted(gated, shown.release, notes)
     return _Among(source, gated.holder if gated is not None and gates else None, gates, shown, tuple(notes))
@@ -274,13 +274,15 @@ def _accepted(gated: GateSource, release: Release, notes: list[str]) -> dict[str
     """Return the gates of an object that a release takes, and say which it does not."""
     place, known = place_of(gated.holder), {*_ALL_GATES, *(gate.name for gate in release.feature_gates())}
     gates = {name: is_on for name, is_on in gated.gates.items() if name in known}
-    for name in (it for it in gated.gates if it not in gates):
+    for name in (gate for gate in gated.gates if gate not in gates):
         remedy = known_gate_remedy(name, release) or "this release has no such gate"
         notes.append(f"warning: the feature gate {name} of {place} is not used: {remedy}")
     try:
         shipped_configuration(gates, release)
     except ConfigurationError as error:
-        notes += [f"warning: the feature gates of {place} are not used: {it.message}" for it in error.problems]
+        notes += [
+            f"warning: the feature gates of {place} are not used: {problem.message}" for problem in error.problems
+        ]
         return {}
     if gates:
         shown = ", ".join(f"{name}={str(is_on).lower()}" for name, is_on in gates.items())
@@ -293,11 +295,11 @@ _Source = TypeVar("_Source", ConfigurationSource, GateSource)
 
 def _only(what: str, option: str, found: Sequence[_Source], notes: list[str]) -> _Source | None:
     """Return what is found; if objects differ in it, none of it, and say so."""
-    if len({it.content for it in found}) < 2:
+    if len({source.content for source in found}) < 2:
         return next(iter(found), None)
-    places = [place_of(it.holder) for it in found]
-    more = f" and {len(places) - _MOST_SHOWN} more" if len(places) > _MOST_SHOWN else ""
-    shown = ", ".join(places[:_MOST_SHOWN])
+    places = [place_of(source.holder) for source in found]
+    more = f" and {len(places) - _MAX_SHOWN} more" if len(places) > _MAX_SHOWN else ""
+    shown = ", ".join(places[:_MAX_SHOWN])
     notes.append(f"warning: the objects have several {what}, so none is used: {shown}{more}; choose with {option}")
     return None
 

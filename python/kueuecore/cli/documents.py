@@ -130,25 +130,28 @@ def _workload(row: Row) -> JsonObject:
         "note": row.notes or None,
         "podSets": [
             {
-                "name": it["name"],
-                "count": it.get("count", 0),
-                "flavors": dict(it.get("flavors", {})),
-                "resourceUsage": dict(it.get("resourceUsage", {})),
-                "placement": _placement(row.placement(it["name"])),
+                "name": assignment["name"],
+                "count": assignment.get("count", 0),
+                "flavors": dict(assignment.get("flavors", {})),
+                "resourceUsage": dict(assignment.get("resourceUsage", {})),
+                "placement": _placement(row.placement(assignment["name"])),
             }
-            for it in assigned
+            for assignment in assigned
         ],
-        "notPlaced": [{"podSet": it.asked.pod_set, "asksFor": str(it.asked), "why": it.why} for it in row.not_placed],
+        "notPlaced": [
+            {"podSet": placed.asked.pod_set, "asksFor": str(placed.asked), "why": placed.why}
+            for placed in row.not_placed
+        ],
         "failedNodes": list(row.failed_nodes),
         "admissionChecks": [
             {
-                "name": text_at(it, "name"),
-                "state": text_at(it, "state"),
-                "message": text_at(it, "message"),
-                "since": text_at(it, "lastTransitionTime") or None,
-                "retryCount": int_at(it, "retryCount"),
+                "name": text_at(check, "name"),
+                "state": text_at(check, "state"),
+                "message": text_at(check, "message"),
+                "since": text_at(check, "lastTransitionTime") or None,
+                "retryCount": int_at(check, "retryCount"),
             }
-            for it in row.checks
+            for check in row.checks
         ],
     }
 
@@ -157,7 +160,8 @@ def _placement(placement: Placement | None) -> JsonObject | None:
     if placement is None:
         return None
     domains: list[JsonValue] = [
-        {"values": list(it.values), "path": list(it.path) or None, "count": it.count} for it in placement.domains
+        {"values": list(domain.values), "path": list(domain.path) or None, "count": domain.count}
+        for domain in placement.domains
     ]
     return {"flavor": placement.flavor, "levels": list(placement.levels), "domains": domains}
 
@@ -200,7 +204,7 @@ def _with_statuses(outcome: RunOutcome) -> Iterator[JsonObject]:
 
 def _generation(status: Mapping[str, Any]) -> int:
     """The `observedGeneration` of a status; 0 if it has none."""
-    return max((it.get("observedGeneration", 0) for it in status.get("conditions", ())), default=0)
+    return max((condition.get("observedGeneration", 0) for condition in status.get("conditions", ())), default=0)
 
 
 def _status(engine: Engine, plain: JsonObject) -> Mapping[str, Any] | None:

@@ -86,8 +86,8 @@ def write_objects(objects: Iterable[JsonObject], options: argparse.Namespace, *,
         ManifestError: The file cannot be written.
     """
     is_ascii = options.output == "-" and not is_utf8()
-    head = f"# kueuecore run --now {format_time(now)}{''.join(f' {it}' for it in _options_of_run(options))}\n"
-    text = head + "---\n".join(yaml_document(it, is_ascii=is_ascii) for it in objects)
+    head = f"# kueuecore run --now {format_time(now)}{''.join(f' {option}' for option in _options_of_run(options))}\n"
+    text = head + "---\n".join(yaml_document(object_, is_ascii=is_ascii) for object_ in objects)
     if options.output == "-":
         write(text)
     else:

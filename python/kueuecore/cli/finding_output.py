@@ -28,32 +28,32 @@ _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 def text_lines(found: Sequence[Finding], style: Style, unfinished: Sequence[str] = ()) -> str:
     """One line per finding, a line per rule that gave up, and a line that counts the findings."""
     lines = []
-    for it in found:
-        place, severity = it.problem.place, str(it.severity)
-        text = style.paint(severity, _COLORS[it.severity]) + it.without_place.removeprefix(severity)
+    for finding in found:
+        place, severity = finding.problem.place, str(finding.severity)
+        text = style.paint(severity, _COLORS[finding.severity]) + finding.without_place.removeprefix(severity)
         lines.append(f"{place}: {text}" if place else text)
     return "\n".join([*lines, *unfinished, _summary(found)]) + "\n"
 
 
 def _summary(found: Sequence[Finding]) -> str:
-    counts = Counter(it.severity for it in found)
+    counts = Counter(finding.severity for finding in found)
     parts = [counted(n, severity) for severity in Severity if (n := counts[severity])]
     return ", ".join(parts) or "nothing found"
 
 
 def rules_table(style: Style) -> str:
     """All findings as a table."""
-    rows = [[it.code, it.name, str(it.severity), it.summary] for it in RULES]
+    rows = [[rule.code, rule.name, str(rule.severity), rule.summary] for rule in RULES]
     return table(["CODE", "NAME", "SEVERITY", "WHAT IT FINDS"], rows, style)
 
 
 def json_findings(found: Sequence[Finding], release: Release, unfinished: Sequence[str] = ()) -> str:
     """The findings as one JSON document, with the release of Kueue that they are about."""
-    counts = Counter(str(it.severity) for it in found)
+    counts = Counter(str(finding.severity) for finding in found)
     document: JsonObject = {
         **document_head(release),
         "counts": {str(severity): counts[severity] for severity in Severity},
-        "findings": [_json(it) for it in found],
+        "findings": [_json(finding) for finding in found],
         "unfinished": list(unfinished),
     }
     return json.dumps(document, indent=2) + "\n"
@@ -71,7 +71,7 @@ def _json(finding: Finding) -> JsonObject:
         "field": problem.field or None,
         "message": problem.message,
         "remedy": problem.remedy or None,
-        "world": [_named(object_ref(it)) for it in finding.world],
+        "world": [_named(object_ref(manifest)) for manifest in finding.world],
     }
 
 
@@ -83,19 +83,19 @@ def sarif_log(found: Sequence[Finding]) -> str:
     """The findings as a SARIF 2.1.0 log, the format for code scanning."""
     rules: list[JsonValue] = [
         {
-            "id": it.code,
-            "name": it.name,
-            "shortDescription": {"text": it.summary},
-            "defaultConfiguration": {"level": str(it.severity)},
+            "id": rule.code,
+            "name": rule.name,
+            "shortDescription": {"text": rule.summary},
+            "defaultConfiguration": {"level": str(rule.severity)},
         }
-        for it in RULES
+        for rule in RULES
     ]
-    places = {it.code: place for place, it in enumerate(RULES)}
+    places = {rule.code: place for place, rule in enumerate(RULES)}
     driver: JsonObject = {"name": "kueuecore", "version": version(), "rules": rules}
     run: JsonObject = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(it, places[it.code]) for it in found],
+        "results": [_result(finding, places[finding.code]) for finding in found],
     }
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
@@ -130,7 +130,7 @@ def _uri(file: str) -> str:
 
 def github_commands(found: Sequence[Finding]) -> str:
     """A GitHub Actions command per finding, which annotates its line."""
-    return "".join(f"{_github(it)}\n" for it in found)
+    return "".join(f"{_github(finding)}\n" for finding in found)
 
 
 def _github(finding: Finding) -> str:
@@ -140,7 +140,7 @@ def _github(finding: Finding) -> str:
         "line": str(problem.line or ""),
         "title": f"{finding.code} {finding.name}",
     }
-    written = ",".join(f"{name}={_property(it)}" for name, it in properties.items() if it)
+    written = ",".join(f"{name}={_property(other)}" for name, other in properties.items() if other)
     prefix = f"{finding.severity} {finding.code} {finding.name}: "
     return f"::{_GITHUB[finding.severity]} {written}::{_escaped(finding.without_place.removeprefix(prefix))}"
 

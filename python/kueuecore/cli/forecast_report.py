@@ -18,7 +18,7 @@ from kueuecore.times import SECOND_NS, format_time
 
 __all__ = ["forecast_document", "forecast_report", "interim_lines"]
 
-_MOST_INTERIM = 3
+_MAX_INTERIM = 3
 _SOURCES = {
     "Priority": "this priority",
     "LocalQueue": "the LocalQueue",
@@ -43,7 +43,7 @@ def forecast_report(found: Eta, percentages: Sequence[float], style: Style) -> s
         parts.append(_several(found, percentages, style))
     else:
         parts.append("no workload is waiting")
-    if any(it.seconds and not it.never for it in found.forecasts):
+    if any(forecast.seconds and not forecast.never for forecast in found.forecasts):
         if len(found.seeds) < found.n_asked:
             parts.append(f"stopped after {len(found.seeds)} of {found.n_asked} futures; --budget gives it more time")
         if found.is_shortened:
@@ -60,11 +60,13 @@ def interim_lines(found: Eta, percentages: Sequence[float]) -> list[str]:
         found: The forecasts.
         percentages: The quantiles to show, in percent.
     """
-    open_ones = [it for it in found.forecasts if it.seconds and not it.never]
+    open_ones = [forecast for forecast in found.forecasts if forecast.seconds and not forecast.never]
     lines = []
-    for it in open_ones[:_MOST_INTERIM]:
-        times = ", ".join(f"{percent:g}% within {_after(it.quantile(percent / 100), found)}" for percent in percentages)
-        lines.append(f"after {len(found.seeds)} of {found.n_asked} futures: {it.workload}: {times}")
+    for one in open_ones[:_MAX_INTERIM]:
+        times = ", ".join(
+            f"{percent:g}% within {_after(one.quantile(percent / 100), found)}" for percent in percentages
+        )
+        lines.append(f"after {len(found.seeds)} of {found.n_asked} futures: {one.workload}: {times}")
     return lines
 
 
@@ -87,16 +89,16 @@ def _single(found: Eta, forecast: Forecast, percentages: Sequence[float], style:
 
 
 def _several(found: Eta, percentages: Sequence[float], style: Style) -> str:
-    names = [f"{it:g}%" for it in percentages]
+    names = [f"{percentage:g}%" for percentage in percentages]
     header = ["WORKLOAD", "STATUS", *names, "NOT ADMITTED", "MESSAGE"]
     rows = []
-    for it in found.forecasts:
+    for forecast in found.forecasts:
         times = ["-"] * len(names)
-        if it.seconds:
-            times = [_after(it.quantile(percentage / 100), found) for percentage in percentages]
-        not_admitted = f"{it.share_not_admitted:.0%}" if it.seconds else "-"
-        message = f"never: {it.never}" if it.never else _since(it).removeprefix(" ")
-        rows.append([it.workload, it.status.value, *times, not_admitted, message])
+        if forecast.seconds:
+            times = [_after(forecast.quantile(percentage / 100), found) for percentage in percentages]
+        not_admitted = f"{forecast.share_not_admitted:.0%}" if forecast.seconds else "-"
+        message = f"never: {forecast.never}" if forecast.never else _since(forecast).removeprefix(" ")
+        rows.append([forecast.workload, forecast.status.value, *times, not_admitted, message])
     if not any(row[-1] for row in rows):
         header, rows = header[:-1], [row[:-1] for row in rows]
     head = f"{len(rows)} workloads at {_time(found.now)}, {len(found.seeds)} futures, "
@@ -137,14 +139,14 @@ def _assumptions(found: Eta, style: Style) -> list[str]:
     given = found.assumptions
     header = ["LOCAL QUEUE", "PRIORITY", "RUN TIMES FROM", "FINISHED", "RUNNING", "MEDIAN"]
     rows = []
-    for it in given.run_times:
-        counts = ["-", "-"] if it.source == "Given" else [str(it.n_finished), str(it.n_running)]
-        priority = "any" if it.priority is None else str(it.priority)
-        name = it.local_queue or "(running now)"
-        rows.append([name, priority, _SOURCES[it.source], *counts, seconds(it.median_seconds)])
+    for time in given.run_times:
+        counts = ["-", "-"] if time.source == "Given" else [str(time.n_finished), str(time.n_running)]
+        priority = "any" if time.priority is None else str(time.priority)
+        name = time.local_queue or "(running now)"
+        rows.append([name, priority, _SOURCES[time.source], *counts, seconds(time.median_seconds)])
     parts = [f"assumed:\n{_sentences(found)}", table(header, rows, style, right=["PRIORITY", *header[3:]])]
     if given.arrivals:
-        rows = [[it.local_queue, str(it.n_seen), f"{it.per_hour:.3g}"] for it in given.arrivals]
+        rows = [[arrival.local_queue, str(arrival.n_seen), f"{arrival.per_hour:.3g}"] for arrival in given.arrivals]
         parts.append(table(["LOCAL QUEUE", "ARRIVED", "PER HOUR"], rows, style, right=["ARRIVED", "PER HOUR"]))
     return parts
 
@@ -182,25 +184,26 @@ def forecast_document(found: Eta, percentages: Sequence[float], release: Release
         "futuresAsked": found.n_asked,
         "isShortened": found.is_shortened,
         "seeds": [*found.seeds],
-        "workloads": [_workload(found, it, percentages) for it in found.forecasts],
+        "workloads": [_workload(found, forecast, percentages) for forecast in found.forecasts],
         "assumptions": {
             "holdingQuota": given.n_running,
             "pending": given.n_pending,
             "jobsOfScenario": given.n_work,
             "arrivalWindowSeconds": given.window_seconds,
             "arrivals": [
-                {"localQueue": it.local_queue, "seen": it.n_seen, "perHour": it.per_hour} for it in given.arrivals
+                {"localQueue": arrival.local_queue, "seen": arrival.n_seen, "perHour": arrival.per_hour}
+                for arrival in given.arrivals
             ],
             "runTimes": [
                 {
-                    "localQueue": it.local_queue or None,
-                    "priority": it.priority,
-                    "source": it.source,
-                    "finished": it.n_finished,
-                    "running": it.n_running,
-                    "medianSeconds": it.median_seconds,
+                    "localQueue": time.local_queue or None,
+                    "priority": time.priority,
+                    "source": time.source,
+                    "finished": time.n_finished,
+                    "running": time.n_running,
+                    "medianSeconds": time.median_seconds,
                 }
-                for it in given.run_times
+                for time in given.run_times
             ],
             "warnings": [*given.warnings],
         },
@@ -225,5 +228,5 @@ def _workload(found: Eta, forecast: Forecast, percentages: Sequence[float]) -> J
         "quantiles": quantiles,
         "shareNotAdmitted": forecast.share_not_admitted if forecast.seconds else None,
         "never": forecast.never or None,
-        "draws": [None if isinf(it) else it for it in forecast.seconds],
+        "draws": [None if isinf(second) else second for second in forecast.seconds],
     }

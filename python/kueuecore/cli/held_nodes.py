@@ -20,7 +20,7 @@ from kueuecore.world import is_workload
 
 __all__ = ["node_tables"]
 
-_MOST_ROWS = 20
+_MAX_ROWS = 20
 # Kueue has placed a pod with one of these (rules/08 §4 rule 4).
 _PLACED = (REQUIRED, PREFERRED, UNCONSTRAINED, SLICE_TOPOLOGY, CONSTRAINTS)
 
@@ -38,20 +38,32 @@ class _Held:
 
 def node_tables(outcome: RunOutcome, found: Explanation, row: Row, style: Style, *, is_wide: bool) -> list[str]:
     """Show the domains without room for one more pod, and who is there; nothing if places are not the problem."""
-    search = next((it for it in reversed(found.searches) if it.asks_for_place), None)
+    search = next((search for search in reversed(found.searches) if search.asks_for_place), None)
     lacks_place = bool(row.not_placed) or found.lacks_place or (search is not None and not search.is_found)
     short = _short_rows(outcome, found, row) if lacks_place else []
     if not short:
         return []
     header = ["FLAVOR", "NODE", "RESOURCE", "ONE POD ASKS FOR", "ALLOCATABLE", "OTHER PODS", "USED", "FREE"]
     amounts = [
-        [it.flavor, "/".join(it.path), it.resource, asked, it.allocatable, it.outside, it.used, it.free]
-        for it, asked in short
+        [
+            short_row.flavor,
+            "/".join(short_row.path),
+            short_row.resource,
+            asked,
+            short_row.allocatable,
+            short_row.outside,
+            short_row.used,
+            short_row.free,
+        ]
+        for short_row, asked in short
     ]
-    paths = {it.path for it, _ in short}
+    paths = {short_row.path for short_row, _ in short}
     held = [*_workloads(outcome, found, search, paths), *_outside(outcome, paths)]
-    held.sort(key=lambda it: (it.path, it.key))
-    holders: list[list[Cell]] = [["/".join(it.path), it.key, str(it.priority), it.takes, it.why] for it in held]
+    held.sort(key=lambda workload: (workload.path, workload.key))
+    holders: list[list[Cell]] = [
+        ["/".join(workload.path), workload.key, str(workload.priority), workload.takes, workload.why]
+        for workload in held
+    ]
     tables = [_cut(header, amounts, style, right=header[3:], is_wide=is_wide)]
     if holders:
         tables.append(
@@ -65,29 +77,36 @@ def node_tables(outcome: RunOutcome, found: Explanation, row: Row, style: Style,
 def _cut(
     header: Sequence[str], rows: Sequence[Sequence[Cell]], style: Style, *, right: Sequence[str], is_wide: bool
 ) -> str:
-    listed = rows if is_wide else rows[:_MOST_ROWS]
+    listed = rows if is_wide else rows[:_MAX_ROWS]
     more = f"\nand {len(rows) - len(listed)} more (-o wide)" if len(rows) > len(listed) else ""
-    return table(header, [list(it) for it in listed], style, right=right) + more
+    return table(header, [list(row) for row in listed], style, right=right) + more
 
 
 def _short_rows(outcome: RunOutcome, found: Explanation, row: Row) -> list[tuple[DomainCapacity, str]]:
     """What the lowest domains lack for one more pod of a pod set, with what that pod asks for."""
     flavors = {trial.flavor for pod_set in found.pod_sets for trial in pod_set.trials if trial.is_chosen}
     flavors = flavors or {trial.flavor for pod_set in found.pod_sets for trial in pod_set.trials}
-    lowest = {it.flavor: it.level for it in outcome.capacity if it.flavor in flavors}
+    lowest = {stock.flavor: stock.level for stock in outcome.capacity if stock.flavor in flavors}
     asked = _least_requests(outcome, row)
     short = []
-    for it in outcome.capacity:
-        if lowest.get(it.flavor) != it.level or it.resource not in asked:
+    for stock in outcome.capacity:
+        if lowest.get(stock.flavor) != stock.level or stock.resource not in asked:
             continue
-        if units_of(it.resource, it.free) < asked[it.resource]:
-            short.append((it, quantity_of(it.resource, asked[it.resource])))
+        if units_of(stock.resource, stock.free) < asked[stock.resource]:
+            short.append((stock, quantity_of(stock.resource, asked[stock.resource])))
     return short
 
 
 def _least_requests(outcome: RunOutcome, row: Row) -> dict[str, int]:
     """By resource, the least that a pod of the workload asks for, in units; zero is left out."""
-    plain = next((it for it in map(_object, outcome.world.manifests) if is_workload(it) and _is(it, row)), {})
+    plain = next(
+        (
+            manifest
+            for manifest in map(_object, outcome.world.manifests)
+            if is_workload(manifest) and _is(manifest, row)
+        ),
+        {},
+    )
     least = {PODS: 1}
     for pod_set in map(object_at, list_at(plain, "spec", "podSets")):
         for resource, units in pod_requests(pod_set).items():
@@ -108,10 +127,10 @@ def _is(plain: JsonObject, row: Row) -> bool:
 def _workloads(
     outcome: RunOutcome, found: Explanation, search: Search | None, paths: set[tuple[str, ...]]
 ) -> Iterator[_Held]:
-    holders = {it.key: it for it in search.holders} if search else {}
+    holders = {holder.key: holder for holder in search.holders} if search else {}
     for row in outcome.workloads:
         counts: dict[tuple[str, ...], int] = {}
-        for pods in (it for placement in row.placements for it in placement.domains):
+        for pods in (domain for placement in row.placements for domain in placement.domains):
             counts[pods.path] = counts.get(pods.path, 0) + pods.count
         for path, count in counts.items():
             if path in paths and row.state.key != found.workload.key:
@@ -132,7 +151,7 @@ def _why_it_stays(holder: Holder | None, found: Explanation, search: Search | No
 
 def _outside(outcome: RunOutcome, paths: set[tuple[str, ...]]) -> Iterator[_Held]:
     """Pods that Kueue has not placed (rules/08 §4 rule 4)."""
-    hosts = {name: texts_at(it.object, "metadata", "labels") for name, it in outcome.topology_objects.nodes.items()}
+    hosts = {name: texts_at(node.object, "metadata", "labels") for name, node in outcome.topology_objects.nodes.items()}
     levels = {tuple(outcome.topology_objects.levels_of(flavor)) for flavor in outcome.topology_objects.flavors}
     for plain in map(_object, outcome.world.manifests):
         if text_at(plain, "kind") != "Pod" or not _counts_outside(plain):
@@ -148,7 +167,7 @@ def _outside(outcome: RunOutcome, paths: set[tuple[str, ...]]) -> Iterator[_Held
 
 def _counts_outside(pod: JsonObject) -> bool:
     is_running = text_at(pod, "spec", "nodeName") and text_at(pod, "status", "phase") not in ("Succeeded", "Failed")
-    return bool(is_running) and not any(it in texts_at(pod, "metadata", "annotations") for it in _PLACED)
+    return bool(is_running) and not any(entry in texts_at(pod, "metadata", "annotations") for entry in _PLACED)
 
 
 def _n_pods(count: int) -> str:

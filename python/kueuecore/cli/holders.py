@@ -16,60 +16,60 @@ from kueuecore.cli.table import Cell, Painted, Style, table
 __all__ = ["holder_tables"]
 
 # With more holders, those of one ClusterQueue and verdict share a row; JSON and wide tables have all of them.
-_MOST_HOLDERS = 20
-_MOST_NAMES = 2
+_MAX_HOLDERS = 20
+_MAX_NAMES = 2
 _HEADER = ["HOLDS IT", "CLUSTER QUEUE", "PRIORITY", "USES", "VERDICT", "RULE", "WHY"]
 _COLORS = {Fate.VICTIM: "red", Fate.NOT_ENOUGH: "yellow", Fate.NOT_NEEDED: "green"}
-_SPARED = tuple(it for it in Fate if it not in (Fate.VICTIM, Fate.NOT_NEEDED, Fate.NOT_ENOUGH))
+_SPARED = tuple(entry for entry in Fate if entry not in (Fate.VICTIM, Fate.NOT_NEEDED, Fate.NOT_ENOUGH))
 
 
 def holder_tables(found: Explanation, style: Style, *, is_wide: bool) -> list[str]:
     """Show the workloads that use what is contested: a table for each search that says something of its own."""
     searches = _distinct(found.searches)
-    return [_of_search(it, found, style, is_wide=is_wide) for it in searches]
+    return [_of_search(search, found, style, is_wide=is_wide) for search in searches]
 
 
 def _distinct(searches: Iterable[Search]) -> list[Search]:
     """The last of the searches for the same, without those whose holders and verdicts another one shows."""
     # Each flavor is tried first, and the chosen one is searched again: the last search counts.
-    last = list({(it.contested, it.asks_for_place): it for it in searches}.values())
+    last = list({(search.contested, search.asks_for_place): search for search in searches}.values())
     merged: list[Search] = []
     for search in last:
-        twin = next((n for n, it in enumerate(merged) if _verdicts(it) == _verdicts(search)), None)
+        twin = next((n for n, other in enumerate(merged) if _verdicts(other) == _verdicts(search)), None)
         if twin is None:
             merged.append(search)
         else:
             merged[twin] = _union(merged[twin], search)
-    return [it for it in merged if not any(_shows_less(it, other) for other in merged)]
+    return [search for search in merged if not any(_shows_less(search, other) for other in merged)]
 
 
 def _verdicts(search: Search) -> object:
-    return search.asks_for_place, search.is_found, {it.key: it.fate for it in search.holders}
+    return search.asks_for_place, search.is_found, {holder.key: holder.fate for holder in search.holders}
 
 
 def _shows_less(search: Search, other: Search) -> bool:
     """Whether another search has all that this one is about, and the same verdicts."""
-    fates = {it.key: it.fate for it in other.holders}
+    fates = {holder.key: holder.fate for holder in other.holders}
     return (
         (search.asks_for_place, search.is_found) == (other.asks_for_place, other.is_found)
         and set(search.contested) < set(other.contested)
-        and all(fates.get(it.key) is it.fate for it in search.holders)
+        and all(fates.get(holder.key) is holder.fate for holder in search.holders)
     )
 
 
 def _union(first: Search, second: Search) -> Search:
     """One search for what two are about, with the verdicts that they share."""
-    uses = {it.key: it.uses for it in second.holders}
-    holders = tuple(replace(it, uses={**it.uses, **uses[it.key]}) for it in first.holders)
+    uses = {holder.key: holder.uses for holder in second.holders}
+    holders = tuple(replace(holder, uses={**holder.uses, **uses[holder.key]}) for holder in first.holders)
     contested = tuple(dict.fromkeys((*first.contested, *second.contested)))
     return replace(first, contested=contested, holders=holders)
 
 
 def _of_search(search: Search, found: Explanation, style: Style, *, is_wide: bool) -> str:
-    holders = sorted(search.holders, key=lambda it: (it.fate is not Fate.VICTIM, it.fate in _SPARED))
-    is_grouped = len(holders) > _MOST_HOLDERS and not is_wide
-    groups = _groups(holders) if is_grouped else [[it] for it in holders]
-    listed = groups if is_wide else groups[:_MOST_HOLDERS]
+    holders = sorted(search.holders, key=lambda holder: (holder.fate is not Fate.VICTIM, holder.fate in _SPARED))
+    is_grouped = len(holders) > _MAX_HOLDERS and not is_wide
+    groups = _groups(holders) if is_grouped else [[holder] for holder in holders]
+    listed = groups if is_wide else groups[:_MAX_HOLDERS]
     rows = [_row(group, found, search) for group in listed]
     n_left = sum(map(len, groups[len(listed) :]))
     is_whole = len(listed) == len(holders)
@@ -91,21 +91,21 @@ def _title(search: Search, found: Explanation) -> str:
 
 def _groups(holders: Sequence[Holder]) -> list[list[Holder]]:
     groups: dict[tuple[str, Fate], list[Holder]] = {}
-    for it in holders:
-        groups.setdefault((it.cluster_queue, it.fate), []).append(it)
+    for holder in holders:
+        groups.setdefault((holder.cluster_queue, holder.fate), []).append(holder)
     return list(groups.values())
 
 
 def _row(group: Sequence[Holder], found: Explanation, search: Search) -> list[Cell]:
     first = group[0]
     rule, why = why_so(first, found, search)
-    priorities = [it.priority for it in group]
+    priorities = [holder.priority for holder in group]
     least, most = min(priorities), max(priorities)
     name, priority = first.key, str(least) if least == most else f"{least} to {most}"
     if len(group) > 1:
-        names = ", ".join(it.key for it in group[:_MOST_NAMES])
-        name = f"{len(group)} workloads: {names}{', ...' if len(group) > _MOST_NAMES else ''}"
-        if len({why_so(it, found, search) for it in group}) > 1:
+        names = ", ".join(holder.key for holder in group[:_MAX_NAMES])
+        name = f"{len(group)} workloads: {names}{', ...' if len(group) > _MAX_NAMES else ''}"
+        if len({why_so(holder, found, search) for holder in group}) > 1:
             why = f"of {first.key}: {why}"
     fate = Painted(str(first.fate), _COLORS.get(first.fate, ""))
     return [name, first.cluster_queue, priority, _uses(group, search), fate, rule, why]
@@ -114,8 +114,8 @@ def _row(group: Sequence[Holder], found: Explanation, search: Search) -> list[Ce
 def _uses(group: Sequence[Holder], search: Search) -> str:
     """What they use of it in all; with flavors if several are contested."""
     total: Counter[tuple[str, str]] = Counter()
-    for it in group:
-        total.update({key: units_of(key[1], amount) for key, amount in it.uses.items()})
+    for holder in group:
+        total.update({key: units_of(key[1], amount) for key, amount in holder.uses.items()})
     has_flavors = len({flavor for flavor, _ in search.contested}) > 1
     in_order = [pair for pair in sorted(search.contested) if pair in total]
     if len(group) == 1:

@@ -35,17 +35,17 @@ def jobs_with_workloads(world: World, given: Iterable[Manifest]) -> Iterator[Job
         given: The objects as they were given.
     """
     objects = [*world.manifests, *given]
-    owners = {_name(it.object): _owners(it.object) for it in objects}
+    owners = {_name(object_.object): _owners(object_.object) for object_ in objects}
     for key, job in world.jobs.items():
         yield from _with_owners(_name(job.object), owners, key)
-    for it in objects:
-        metadata = object_at(it.object, "metadata")
-        namespace, name = _name(it.object)[1:]
-        if is_workload(it.object):
+    for object_ in objects:
+        metadata = object_at(object_.object, "metadata")
+        namespace, name = _name(object_.object)[1:]
+        if is_workload(object_.object):
             key = text_at(metadata, "namespace"), name
-            for owner in _owners(it.object):
+            for owner in _owners(object_.object):
                 yield from _with_owners(owner, owners, key)
-        elif text_at(it.object, "kind") == "Pod" and (group := text_at(metadata, "labels", GROUP_NAME)):
+        elif text_at(object_.object, "kind") == "Pod" and (group := text_at(metadata, "labels", GROUP_NAME)):
             yield JobName("Pod", name, (namespace, group))
 
 
@@ -56,7 +56,7 @@ def _with_owners(job: _Name, owners: Mapping[_Name, list[_Name]], workload: tupl
         kind, namespace, name = left.pop(0)
         if kind != "PodList":  # the pods of a group have names of their own
             yield JobName(kind, name, workload)
-        more = [it for it in owners.get((kind, namespace, name), ()) if it not in seen]
+        more = [owner for owner in owners.get((kind, namespace, name), ()) if owner not in seen]
         seen.update(more)
         left += more
 
@@ -69,4 +69,4 @@ def _name(plain: JsonObject) -> _Name:
 def _owners(plain: JsonObject) -> list[_Name]:
     namespace = _name(plain)[1]
     owners = map(object_at, list_at(plain, "metadata", "ownerReferences"))
-    return [(text_at(it, "kind"), namespace, text_at(it, "name")) for it in owners]
+    return [(text_at(owner, "kind"), namespace, text_at(owner, "name")) for owner in owners]

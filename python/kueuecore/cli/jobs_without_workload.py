@@ -14,7 +14,7 @@ from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload
 
 __all__ = ["why_without"]
 
-_MOST_QUEUES = 5
+_MAX_QUEUES = 5
 _NO_QUEUE = f"it has no label {QUEUE_LABEL}"
 _PAGE = "docs/jobs.md says which jobs get one"
 
@@ -39,9 +39,9 @@ def why_without(world: World, given: Iterable[Manifest], *, kind: str, place: li
 
 def _known_reasons(world: World, is_meant: Callable[[ObjectRef], bool]) -> Iterator[Problem]:
     """The reasons that the job reconciler gave."""
-    for it in world.ignored:
-        if is_meant(it.job):
-            yield _without(world, it.manifest, it.job, it.reason)
+    for ignored in world.ignored:
+        if is_meant(ignored.job):
+            yield _without(world, ignored.manifest, ignored.job, ignored.reason)
     for waiting in world.waiting:
         if waiting.object is not None and is_meant(waiting.object):
             yield replace(waiting, message=f"the job has no Workload yet: {waiting.message}")
@@ -73,11 +73,11 @@ def _without(world: World, manifest: Manifest, job: ObjectRef, reason: str) -> P
 
 
 def _queue_remedy(world: World, namespace: str) -> str:
-    refs = [object_ref(it.object) for it in world.manifests]
+    refs = [object_ref(manifest.object) for manifest in world.manifests]
     queues = sorted(
-        it.name for it in refs if it.kind == "LocalQueue" and (it.namespace or DEFAULT_NAMESPACE) == namespace
+        ref.name for ref in refs if ref.kind == "LocalQueue" and (ref.namespace or DEFAULT_NAMESPACE) == namespace
     )
     if not queues:
         return f"create a LocalQueue in namespace {namespace}, and set the label to its name"
-    named = ", ".join(queues[:_MOST_QUEUES]) + (", ..." if len(queues) > _MOST_QUEUES else "")
+    named = ", ".join(queues[:_MAX_QUEUES]) + (", ..." if len(queues) > _MAX_QUEUES else "")
     return f"set the label to a LocalQueue in namespace {namespace}: {named}"

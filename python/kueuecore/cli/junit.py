@@ -19,7 +19,7 @@ def junit_xml(results: Sequence[CaseResult]) -> str:
         results: The results, grouped by file.
     """
     root = ElementTree.Element("testsuites", {"name": "kueuecore", **_counts(results)})
-    for file, group in groupby(results, key=lambda it: it.test.file):
+    for file, group in groupby(results, key=lambda result: result.test.file):
         found = list(group)
         suite = ElementTree.SubElement(root, "testsuite", {"name": escaped(file), **_counts(found)})
         for result in found:
@@ -31,7 +31,7 @@ def junit_xml(results: Sequence[CaseResult]) -> str:
 
 
 def _counts(results: Sequence[CaseResult]) -> dict[str, str]:
-    n_failed = sum(not it.has_passed for it in results)
+    n_failed = sum(not result.has_passed for result in results)
     return {"tests": str(len(results)), "failures": str(n_failed), "errors": "0", "skipped": "0"}
 
 

@@ -16,7 +16,7 @@ from kueuecore.world import DEFAULT_NAMESPACE, World
 __all__ = ["WORKLOAD_HELP", "find_workload", "named_workload"]
 
 WORKLOAD_HELP = "the workload or its job, as NAMESPACE/NAME or NAME, or the job as KIND/NAMESPACE/NAME"
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 
 def named_workload(state: SettledState, text: str) -> tuple[str, str]:
@@ -25,7 +25,7 @@ def named_workload(state: SettledState, text: str) -> tuple[str, str]:
     Raises:
         ManifestError: None matches, with the reason, or several do.
     """
-    keys = ((it.namespace, it.name) for it in state.engine.workloads())
+    keys = ((workload.namespace, workload.name) for workload in state.engine.workloads())
     return find_workload(text, state.world, given=state.given, keys=keys)
 
 
@@ -47,10 +47,10 @@ def find_workload(
     kind = place.pop(0) if place and place[0][:1].isupper() else ""
     there = dict.fromkeys(keys)
     found = [key for key in there if key[1] == name and place in ([], [key[0]])] if kind in ("", "Workload") else []
-    jobs = list(dict.fromkeys(it for it in jobs_with_workloads(world, given) if it.workload in there))
+    jobs = list(dict.fromkeys(job for job in jobs_with_workloads(world, given) if job.workload in there))
     if not found:
-        mine = [it for it in jobs if it.name == name and kind in ("", it.kind) and place in ([], [it.workload[0]])]
-        found = list(dict.fromkeys(it.workload for it in mine))
+        mine = [job for job in jobs if job.name == name and kind in ("", job.kind) and place in ([], [job.workload[0]])]
+        found = list(dict.fromkeys(job.workload for job in mine))
     if len(found) > 1:
         raise ManifestError([_several(text, found)])
     if not found:
@@ -64,8 +64,8 @@ def _several(text: str, found: list[tuple[str, str]]) -> Problem:
     message = f"{quoted(text)} means {len(found)} workloads"
     if len({namespace for namespace, _ in found}) == len(found):
         return Problem(message, remedy=f"give the namespace too, such as {'/'.join(found[0])}")
-    named = ", ".join("/".join(it) for it in found[:_MOST_NAMED])
-    more = f" or {len(found) - _MOST_NAMED} more, which `kueuecore run` lists" if len(found) > _MOST_NAMED else ""
+    named = ", ".join("/".join(row) for row in found[:_MAX_NAMED])
+    more = f" or {len(found) - _MAX_NAMED} more, which `kueuecore run` lists" if len(found) > _MAX_NAMED else ""
     return Problem(message, remedy=f"name one of them: {named}{more}")
 
 
@@ -75,13 +75,17 @@ def _unknown(world: World, text: str, keys: Iterable[tuple[str, str]], jobs: lis
     for namespace, name in keys:
         full = f"{namespace}/{name}"
         written |= {full: full, f"Workload/{full}": full, name: full}
-    without = [(it.job.kind, it.job.namespace or DEFAULT_NAMESPACE, it.job.name) for it in world.ignored]
-    for kind, namespace, name in [*((it.kind, it.workload[0], it.name) for it in jobs), *without]:
+    without = [
+        (ignored.job.kind, ignored.job.namespace or DEFAULT_NAMESPACE, ignored.job.name) for ignored in world.ignored
+    ]
+    for kind, namespace, name in [*((job.kind, job.workload[0], job.name) for job in jobs), *without]:
         full = f"{kind}/{namespace}/{name}"
         written |= dict.fromkeys((full, f"{namespace}/{name}", f"{kind}/{name}", name), full)
     # The kind may be the mistake.
     bare = text.partition("/")[2] if text[:1].isupper() else text
-    near = dict.fromkeys(written[it] for it in near_names(text, written, n=3) or near_names(bare, written, n=3))
+    near = dict.fromkeys(
+        written[near_name] for near_name in near_names(text, written, n=3) or near_names(bare, written, n=3)
+    )
     otherwise = "write NAMESPACE/NAME, as `run` shows it" if written else "give a state with Workloads or jobs"
     remedy = f"write {' or '.join(near)}" if near else otherwise
     return Problem(f"there is no workload {quoted(text)}", remedy=remedy)

@@ -80,8 +80,8 @@ def _useless(name: str, missing: Sequence[str], manifests: Sequence[Manifest]) -
     """The problem with labels for a Namespace that is not added."""
     if name in missing:
         return None
-    own = (it for it in manifests if it.object.get("kind") == "Namespace")
-    given = next((it for it in own if object_at(it.object, "metadata").get("name") == name), None)
+    own = (manifest for manifest in manifests if manifest.object.get("kind") == "Namespace")
+    given = next((manifest for manifest in own if object_at(manifest.object, "metadata").get("name") == name), None)
     if given is not None:
         return given.problem("--namespace-labels is for Namespaces that are not given", remedy="write its labels there")
     near = near_names(name, missing)

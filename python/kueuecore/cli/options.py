@@ -50,11 +50,11 @@ def add_style(shown: argparse._ArgumentGroup) -> None:
 
 def seed(text: str) -> int:
     """Parse the seed of an option."""
-    from kueuecore.scenarios.scenario import MOST_SEED  # slow
+    from kueuecore.scenarios.scenario import MAX_SEED  # slow
 
-    is_short = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_SEED))
-    if not is_short or int(text) > MOST_SEED:
-        raise argparse.ArgumentTypeError(f"{quoted(text)} is not a whole number from 0 to {MOST_SEED}")
+    is_short = text.isascii() and text.isdigit() and len(text) <= len(str(MAX_SEED))
+    if not is_short or int(text) > MAX_SEED:
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is not a whole number from 0 to {MAX_SEED}")
     return int(text)
 
 

@@ -31,9 +31,9 @@ __all__ = ["BY_SHARE", "NotPlaced", "Row", "RunOutcome", "namespaces_of"]
 # With fair sharing, shares decide whom these preempt: whether, or only who is first.
 BY_SHARE = ("InCohortFairSharing", "InCohortReclamation")
 # Each takes a run up to its cycle.
-_MOST_BY_SHARE = 20
+_MAX_BY_SHARE = 20
 # Each takes a decision.
-_MOST_NEVER_PLACED = 100
+_MAX_NEVER_PLACED = 100
 _ABOUT_FLAVORS = "assign flavors to pod set "
 _NEVER = "; they would not fit without other workloads either"
 
@@ -82,12 +82,12 @@ class Row:
 
     def placement(self, pod_set: str) -> Placement | None:
         """Where the pods of a pod set are placed, if a topology is involved."""
-        return next((it for it in self.placements if it.pod_set == pod_set), None)
+        return next((placement for placement in self.placements if placement.pod_set == pod_set), None)
 
     @property
     def failed_nodes(self) -> tuple[str, ...]:
         """Failed nodes of its pods that have not been replaced yet: `status.unhealthyNodes`."""
-        return tuple(it["name"] for it in self.state.status.get("unhealthyNodes", ()))
+        return tuple(node["name"] for node in self.state.status.get("unhealthyNodes", ()))
 
     @property
     def status(self) -> str:
@@ -104,7 +104,7 @@ class Row:
         """The checks that a workload with quota is still waiting for."""
         if self.state.stage is not Stage.QUOTA_RESERVED:
             return ()
-        return tuple(text_at(it, "name") for it in self.checks if text_at(it, "state") != "Ready")
+        return tuple(text_at(check, "name") for check in self.checks if text_at(check, "state") != "Ready")
 
     @property
     def message(self) -> str:
@@ -162,10 +162,14 @@ class RunOutcome:
         """All workloads, by namespace and name."""
         states = self.engine.workloads()
         kept = {(state.namespace, state.name) for state in states}
-        objects = {_key(it.object, kept): it.object for it in self.world.manifests if is_workload(it.object)}
-        undecided = {it.key: it for it in self.settled.undecided}
-        queued = [it for queue in self.engine.cluster_queues() for it in self.engine.pending(queue)]
-        positions = {it.key: it.position_in_cluster_queue for it in queued}
+        objects = {
+            _key(manifest.object, kept): manifest.object
+            for manifest in self.world.manifests
+            if is_workload(manifest.object)
+        }
+        undecided = {undecided.key: undecided for undecided in self.settled.undecided}
+        queued = [workload for queue in self.engine.cluster_queues() for workload in self.engine.pending(queue)]
+        positions = {cluster_queue.key: cluster_queue.position_in_cluster_queue for cluster_queue in queued}
         placements: dict[str, list[Placement]] = {}
         for placement in self.engine.placements():
             placements.setdefault(placement.key, []).append(placement)
@@ -224,12 +228,17 @@ class RunOutcome:
     @cached_property
     def _said_by_cycles(self) -> Mapping[str, str]:
         """What the last cycle with each head said; without those about which it said nothing."""
-        return {it.key: it.message for cycle in self.settled.decisions for it in cycle.pending if it.message}
+        return {
+            pending.key: pending.message
+            for cycle in self.settled.decisions
+            for pending in cycle.pending
+            if pending.message
+        }
 
     @cached_property
     def _queues_with_heads(self) -> Container[str | None]:
         """The ClusterQueues of which a head stayed pending."""
-        return {it.cluster_queue for cycle in self.settled.decisions for it in cycle.pending}
+        return {pending.cluster_queue for cycle in self.settled.decisions for pending in cycle.pending}
 
     def _not_placed(self, state: WorkloadState, plain: JsonObject, cause: str) -> tuple[NotPlaced, ...]:
         if state.stage is not Stage.PENDING:
@@ -251,7 +260,7 @@ class RunOutcome:
 
     def _never_placed(self, state: WorkloadState, plain: JsonObject) -> Iterator[NotPlaced]:
         """The pod sets that empty nodes have no place for either, where Kueue's message is about quota alone."""
-        if not self.topology_objects.flavors or self._n_asked >= _MOST_NEVER_PLACED:
+        if not self.topology_objects.flavors or self._n_asked >= _MAX_NEVER_PLACED:
             return
         self._n_asked += 1
         # Imported only where it is needed, as few runs do.
@@ -260,7 +269,7 @@ class RunOutcome:
         pod_sets = list_at(plain, "spec", "podSets")
         for pod_set in explain(self.engine, state.name, namespace=state.namespace, now=self.now).pod_sets:
             if pod_set.lacks_place and pod_set.index < len(pod_sets):
-                flavors = " and ".join(it.flavor for it in pod_set.trials if it.is_chosen)
+                flavors = " and ".join(trial.flavor for trial in pod_set.trials if trial.is_chosen)
                 why = f"the nodes of flavor {flavors} have no place for these pods{_NEVER}"
                 yield NotPlaced(AskedTopology.of(pod_sets[pod_set.index]), why)
 
@@ -277,7 +286,7 @@ class RunOutcome:
     @property
     def preemptions(self) -> tuple[Preemption, ...]:
         """All preemptions, in order."""
-        return tuple(it for decision in self.settled.decisions for it in decision.preemptions)
+        return tuple(preemption for decision in self.settled.decisions for preemption in decision.preemptions)
 
     def why(self, preemption: Preemption) -> str:
         """Why a preemption happened, in a sentence."""
@@ -300,14 +309,18 @@ class RunOutcome:
         if self._after_cycles is None or "fairSharing" not in configuration.to_dict():
             return found
         for n_before, decision in enumerate(self.settled.decisions):
-            victims = [(it.preemptor, it.key) for it in decision.preemptions if it.reason in BY_SHARE]
-            if not victims or len(found) >= _MOST_BY_SHARE:
+            victims = [
+                (preemption.preemptor, preemption.key)
+                for preemption in decision.preemptions
+                if preemption.reason in BY_SHARE
+            ]
+            if not victims or len(found) >= _MAX_BY_SHARE:
                 continue
             engine = self._after_cycles(n_before)
             for preemptor in dict.fromkeys(preemptor for preemptor, _ in victims):
                 namespace, _, name = preemptor.rpartition("/")
                 explanation = explain(engine, name, namespace=namespace)
-                for pair in (it for it in victims if it[0] == preemptor):
+                for pair in (victim for victim in victims if victim[0] == preemptor):
                     found.setdefault(pair, why_by_fair_sharing(explanation, pair[1]))
         return found
 

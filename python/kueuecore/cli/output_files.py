@@ -45,7 +45,7 @@ def require_folder(option: str, path: Path | None) -> None:
     if path is None:
         return
     try:
-        present = next(it for it in (path, *path.absolute().parents) if it.exists())
+        present = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
         check_replaceable(present / "any")
     except OSError as error:
         message = f"{option}: cannot be written to: {error.strerror or error}"
@@ -68,7 +68,7 @@ def write_with_files(text: str, writers: Iterable[Callable[[], object]]) -> None
             step()
         except OutputError as error:
             failed.append(error)
-    to_stderr(*(f"kueuecore: cannot write {shown(it.what)}: {it}" for it in failed[1:]))
+    to_stderr(*(f"kueuecore: cannot write {shown(output_error.what)}: {output_error}" for output_error in failed[1:]))
     if failed:
         raise failed[0]
 

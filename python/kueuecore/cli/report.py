@@ -126,16 +126,16 @@ def _pods(row: Row) -> str:
     """The pods of all pod sets; `4 of 8` if fewer were admitted than asked for."""
     asked = sum(row.counts.values())
     assigned = row.state.status.get("admission", {}).get("podSetAssignments")
-    given = sum(int(it.get("count", 0)) for it in assigned) if assigned else asked
+    given = sum(int(assignment.get("count", 0)) for assignment in assigned) if assigned else asked
     return str(asked) if given == asked else f"{given} of {asked}"
 
 
 def _usage(row: Row) -> str:
     assigned = row.state.status.get("admission", {}).get("podSetAssignments", ())
     texts = [
-        (f"{it['name']}: " if len(assigned) > 1 else "")
-        + ", ".join(f"{resource} {amount}" for resource, amount in it.get("resourceUsage", {}).items())
-        for it in assigned
+        (f"{assignment['name']}: " if len(assigned) > 1 else "")
+        + ", ".join(f"{resource} {amount}" for resource, amount in assignment.get("resourceUsage", {}).items())
+        for assignment in assigned
     ]
     return "; ".join(texts) or "-"
 
@@ -143,8 +143,15 @@ def _usage(row: Row) -> str:
 def _preemptions(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
     extra = ["MESSAGE"] if wide else []
     rows = [
-        [it.key, it.cluster_queue, it.preemptor, it.reason, outcome.why(it), *([it.message] if wide else [])]
-        for it in outcome.preemptions
+        [
+            preemption.key,
+            preemption.cluster_queue,
+            preemption.preemptor,
+            preemption.reason,
+            outcome.why(preemption),
+            *([preemption.message] if wide else []),
+        ]
+        for preemption in outcome.preemptions
     ]
     return table(["PREEMPTED", "CLUSTER QUEUE", "FOR", "REASON", "WHY", *extra], rows, style) if rows else ""
 
@@ -165,8 +172,14 @@ def _checks(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
 def _admission_checks(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
     """The AdmissionChecks; one without the condition Active is not active."""
     rows = [
-        [it.name, it.controller_name or "-", it.active or "-", *([it.reason or "-"] if wide else []), it.message]
-        for it in outcome.admission_checks
+        [
+            check.name,
+            check.controller_name or "-",
+            check.active or "-",
+            *([check.reason or "-"] if wide else []),
+            check.message,
+        ]
+        for check in outcome.admission_checks
     ]
     header = ["ADMISSION CHECK", "CONTROLLER", "ACTIVE", *(["REASON"] if wide else []), "MESSAGE"]
     return table(header, rows, style) if rows else ""
@@ -210,7 +223,7 @@ def _amount(quantity: str | None) -> str:
 def _events(outcome: RunOutcome, style: Style) -> str:
     """Each distinct event once, where it first happened, with its count."""
     counts = Counter(outcome.settled.events)
-    rows = [[it.type, it.reason, str(n), it.key, it.message] for it, n in counts.items()]
+    rows = [[key.type, key.reason, str(n), key.key, key.message] for key, n in counts.items()]
     return (
         table(["EVENT", "REASON", "COUNT", "WORKLOAD", "MESSAGE"], rows, style, right=["COUNT"])
         if rows

@@ -174,7 +174,7 @@ def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[File, 
     problems: list[Problem] = []
     files = [file for path in paths for file in contents(path, problems, recursive=recursive)]
     problems += [_NOTHING_READ for file in files if file.name == "<stdin>" and not file.data.strip()]
-    problems = [replace(it, remedy=_REMEDIES.get(it.remedy, it.remedy)) for it in problems]
+    problems = [replace(problem, remedy=_REMEDIES.get(problem.remedy, problem.remedy)) for problem in problems]
     if not problems:
         return tuple(files)
     # Report the problems of readable files along with the unreadable ones.
@@ -206,7 +206,7 @@ def manifests_of(
         if holds_engine(file.data) or holds_journal(file.data):
             raise ManifestError.of("this is a saved engine", remedy=OF_ENGINE, file=file.name)
     manifests = parsed(files, quiet=quiet, strict=strict)
-    if not (takes_scenario and any(text_at(it.object, "kind") == "Scenario" for it in manifests)):
+    if not (takes_scenario and any(text_at(manifest.object, "kind") == "Scenario" for manifest in manifests)):
         _refuse_other_files(manifests, paths)
     return manifests
 
@@ -245,12 +245,12 @@ def _unplayed(configuration: Configuration, manifests: Sequence[Manifest]) -> It
 
     notes = unplayed(
         configuration.release,
-        (it.object for it in manifests),
+        (manifest.object for manifest in manifests),
         fair_sharing=bool(configuration.to_dict().get("fairSharing")),
         is_enabled=configuration.is_enabled,
         is_asked_for=not is_default,
     )
-    yield from (f"note: {it}" for it in notes)
+    yield from (f"note: {note}" for note in notes)
 
 
 def _of_engine(file: File, options: argparse.Namespace, span: int) -> SettledState:
@@ -280,7 +280,7 @@ def _of_engine(file: File, options: argparse.Namespace, span: int) -> SettledSta
             remedy="leave out --now, or name a later time",
             file=name,
         )
-    objects = [it for kind in HELD_KINDS for it in engine.objects(kind)]
+    objects = [object_ for kind in HELD_KINDS for object_ in engine.objects(kind)]
     world = World.of(objects, configuration=configuration, trusted=True)
     settled = settle(engine, now=now, until=min(now + span, END_NS))
 
@@ -346,15 +346,19 @@ def _refuse_other_files(manifests: Sequence[Manifest], paths: Sequence[str]) -> 
     Raises:
         ManifestError: Some are.
     """
-    in_directories = {it.source.file for it in manifests} - {"<stdin>" if it == "-" else it for it in paths}
-    named = [it for it in manifests if it.source.file not in in_directories]
+    in_directories = {manifest.source.file for manifest in manifests} - {
+        "<stdin>" if path == "-" else path for path in paths
+    }
+    named = [manifest for manifest in manifests if manifest.source.file not in in_directories]
     problems = [
-        it.problem("it is not an object of a cluster", remedy=use_of([it.object]))
-        for it in named
-        if is_of_command(it.object)
+        manifest.problem("it is not an object of a cluster", remedy=use_of([manifest.object]))
+        for manifest in named
+        if is_of_command(manifest.object)
     ]
-    if named and all(is_configuration(it.object) for it in manifests):
-        problems += [it.problem("it is not an object of a cluster", remedy=use_of([it.object])) for it in named]
+    if named and all(is_configuration(manifest.object) for manifest in manifests):
+        problems += [
+            manifest.problem("it is not an object of a cluster", remedy=use_of([manifest.object])) for manifest in named
+        ]
     if problems:
         raise ManifestError(problems)
 
@@ -370,11 +374,13 @@ def _notes(world: World, applied: AppliedWorld, holders: Iterable[Manifest]) -> 
         yield f"note: {assumed}"
     if world.namespaces:
         yield f"note: added the Namespaces that the objects are in: {', '.join(world.namespaces)}"
-    unsaid = (it.object for it in world.manifests if is_check(it) and not activity_of(it.object))
-    names = names_of(dict.fromkeys(shortened(object_ref(it).name) for it in unsaid))
+    unsaid = (
+        manifest.object for manifest in world.manifests if is_check(manifest) and not activity_of(manifest.object)
+    )
+    names = names_of(dict.fromkeys(shortened(object_ref(other).name) for other in unsaid))
     if names:
         yield f"note: these AdmissionChecks have no condition Active: {names}; see --assume-checks-active"
-    counts = Counter(applied.unread) - Counter(text_at(it.object, "kind") for it in holders)
+    counts = Counter(applied.unread) - Counter(text_at(holder.object, "kind") for holder in holders)
     unread = {kind: n for kind, n in counts.items() if kind not in READ_KINDS}
     if unread:
         kinds = ", ".join(f"{shortened(kind)} ({n})" for kind, n in unread.items())
@@ -391,7 +397,9 @@ def _meant_kinds(world: World) -> Iterator[tuple[str, str]]:
     known: dict[str, list[str]] = {}
     for kind, group in groups.items():
         known.setdefault(group, []).append(kind)
-    given = dict.fromkeys((text_at(it.object, "apiVersion"), text_at(it.object, "kind")) for it in world.manifests)
+    given = dict.fromkeys(
+        (text_at(manifest.object, "apiVersion"), text_at(manifest.object, "kind")) for manifest in world.manifests
+    )
     for version, kind in given:
         if kind not in groups and (near := near_names(kind, known.get(version.rpartition("/")[0], ()))):
             yield shortened(kind), near[0]

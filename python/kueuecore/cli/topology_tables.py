@@ -31,7 +31,11 @@ def placed_table(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
 def not_placed_table(outcome: RunOutcome, style: Style, *, only: Row | None = None) -> str:
     """Show why pod sets could not be placed, of all workloads or of `only`; empty if all were."""
     shown = outcome.workloads if only is None else (only,)
-    rows = [[row.state.key, it.asked.pod_set, str(it.asked), it.why] for row in shown for it in row.not_placed]
+    rows = [
+        [row.state.key, placed.asked.pod_set, str(placed.asked), placed.why]
+        for row in shown
+        for placed in row.not_placed
+    ]
     return table(["NOT PLACED", "POD SET", "ASKS FOR", "WHY"], rows, style) if rows else ""
 
 

@@ -30,23 +30,23 @@ def upgrade_document(found: Upgrade, settings: UpgradedSettings, defaults: Seque
         "isStopped": found.is_stopped,
         "endings": {"before": str(found.before.ending), "after": str(found.after.ending)},
         "refusedGates": [
-            {"name": it.name, "value": it.is_on, "place": it.place, "why": it.why, "remedy": it.remedy}
-            for it in settings.refused
+            {"name": row.name, "value": row.is_on, "place": row.place, "why": row.why, "remedy": row.remedy}
+            for row in settings.refused
         ],
-        "configurationProblems": [str(it) for it in settings.problems],
+        "configurationProblems": [str(problem) for problem in settings.problems],
         "defaults": [
             {
-                "name": it.name,
-                "before": it.before,
-                "after": it.after,
-                "decisions": it.n_decisions,
-                "what": it.what,
+                "name": default.name,
+                "before": default.before,
+                "after": default.after,
+                "decisions": default.n_decisions,
+                "what": default.what,
             }
-            for it in defaults
+            for default in defaults
         ],
-        "refusals": [_refusal(it) for it in found.refusals],
-        "causes": [_cause(it) for it in found.causes],
-        "texts": [_cause(it) for it in found.texts],
+        "refusals": [_refusal(refusal) for refusal in found.refusals],
+        "causes": [_cause(cause) for cause in found.causes],
+        "texts": [_cause(text) for text in found.texts],
     }
 
 
@@ -61,7 +61,7 @@ def _refusal(refusal: Refusal) -> JsonValue:
         "field": problem.field,
         "message": problem.message,
         "remedy": problem.remedy,
-        "switches": [switch_document(it) for it in refusal.switches],
+        "switches": [switch_document(switch) for switch in refusal.switches],
     }
 
 
@@ -70,8 +70,8 @@ def _cause(cause: Cause) -> JsonValue:
     if cause.kept is not None:
         kept = {"featureGates": dict(cause.kept.gates), "kept": cause.kept.n_kept}
     return {
-        "switches": [switch_document(it) for it in cause.switches],
-        "differences": [_difference(it) for it in cause.differences],
+        "switches": [switch_document(switch) for switch in cause.switches],
+        "differences": [_difference(difference) for difference in cause.differences],
         "keeps": kept,
     }
 
@@ -84,7 +84,7 @@ def switch_document(switch: Switch) -> JsonObject:
         "before": switch.before,
         "after": switch.after,
         "what": switch.what,
-        "pulls": [pull_request(it) for it in switch.pulls],
+        "pulls": [pull_request(pull) for pull in switch.pulls],
     }
 
 

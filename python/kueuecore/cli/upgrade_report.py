@@ -13,8 +13,8 @@ from kueuecore.upgrades import KINDS_FIELD, Cause, Difference, Fate, Switch, Swi
 
 __all__ = ["pull_request", "switch_lines", "upgrade_report"]
 
-_MOST_SHOWN = 5
-_MOST_NAMED = 3
+_MAX_SHOWN = 5
+_MAX_NAMED = 3
 _PREEMPTED = "preempted by "
 _COLORS = {
     "Admitted": "green",
@@ -43,7 +43,7 @@ def upgrade_report(
         style: Colour and width.
         wide: Show every workload, and wrap nothing?
     """
-    report = _Report(found, settings, defaults, style.wide() if wide else style, None if wide else _MOST_SHOWN)
+    report = _Report(found, settings, defaults, style.wide() if wide else style, None if wide else _MAX_SHOWN)
     return "\n\n".join(filter(None, report.parts()))
 
 
@@ -81,33 +81,47 @@ class _Report:
     def _first(self) -> str:
         found = self.found
         between = f"{found.old.title} -> {found.new.title.removeprefix('Kueue ')}"
-        keys = {it.key for it in found.differences if it.kind == "Workload"}
-        n_texts = len({it.key for cause in found.texts for it in cause.differences if it.kind == "Workload"} - keys)
+        keys = {difference.key for difference in found.differences if difference.kind == "Workload"}
+        n_texts = len(
+            {
+                difference.key
+                for cause in found.texts
+                for difference in cause.differences
+                if difference.kind == "Workload"
+            }
+            - keys
+        )
         if not found.causes:
             said = f"the same decisions about {counted(found.n_workloads, 'workload')}"
         else:
             said = f"decisions about {len(keys)} of {counted(found.n_workloads, 'workload')} change"
-            said += f", for {counted(sum(bool(it.switches) for it in found.causes), 'cause')}"
+            said += f", for {counted(sum(bool(cause.switches) for cause in found.causes), 'cause')}"
         texts = f"; {n_texts} only {_has(n_texts)} another reason or message" if n_texts else ""
         return f"{between}: {said}{texts}"
 
     def _gates(self) -> str:
         rows: list[list[Cell]] = [
-            [Painted(it.name, "red"), str(it.is_on).lower(), it.place or "-", f"{it.why}; {it.remedy}"]
-            for it in self.settings.refused
+            [Painted(row.name, "red"), str(row.is_on).lower(), row.place or "-", f"{row.why}; {row.remedy}"]
+            for row in self.settings.refused
         ]
         parts = [table(["REFUSED GATE", "SET TO", "SET IN", "WHY"], rows, self.style)] if rows else []
         problems = self.settings.problems
         if problems:
             parts.append(f"{self.found.new.title} refuses the Configuration; below, its settings count as they are:")
-            parts += [shown(str(it)) for it in problems]
+            parts += [shown(str(problem)) for problem in problems]
         return "\n".join(parts)
 
     def _defaults(self) -> str:
         old, new = self.found.old.name, self.found.new.name
         rows: list[list[Cell]] = [
-            [it.name, it.before, it.after, str(it.n_decisions) if it.n_decisions else "-", it.what]
-            for it in self.defaults
+            [
+                default.name,
+                default.before,
+                default.after,
+                str(default.n_decisions) if default.n_decisions else "-",
+                default.what,
+            ]
+            for default in self.defaults
         ]
         shown_table = table(["DEFAULT", old, new, "DECISIONS", "WHAT IT DOES"], rows, self.style, right=["DECISIONS"])
         others = self._n_other_defaults()
@@ -119,22 +133,22 @@ class _Report:
         return "\n".join(filter(None, [shown_table if rows else "", last]))
 
     def _n_other_defaults(self) -> int:
-        named = {it.name for it in self.defaults}
-        gates = {it.name for it in self.found.switches if it.kind is SwitchKind.GATE}
+        named = {default.name for default in self.defaults}
+        gates = {switch.name for switch in self.found.switches if switch.kind is SwitchKind.GATE}
         return len(gates - named)
 
     def _refusals(self) -> str:
         rows: list[list[Cell]] = []
-        for it in self.found.refusals:
-            problem = it.problem
+        for refusal in self.found.refusals:
+            problem = refusal.problem
             about = "" if problem.object is None else f"{problem.object.kind}/{problem.object.key}"
-            what = Painted("field lost", "yellow") if it.is_warning else Painted("refused", "red")
+            what = Painted("field lost", "yellow") if refusal.is_warning else Painted("refused", "red")
             message = ": ".join(filter(None, (problem.field, problem.message)))
-            causes = ", ".join(switch.name for switch in it.switches)
+            causes = ", ".join(switch.name for switch in refusal.switches)
             rows.append([about, problem.place or "-", what, causes or "-", message])
         if not rows:
             return ""
-        remedies = [*dict.fromkeys(it.problem.remedy for it in self.found.refusals if it.problem.remedy)]
+        remedies = [*dict.fromkeys(refusal.problem.remedy for refusal in self.found.refusals if refusal.problem.remedy)]
         n_more = len(remedies[self.most :]) if self.most else 0
         lines = [table(["OBJECT", "PLACE", "IS", "CAUSE", "MESSAGE"], rows, self.style)]
         lines += map(shown, remedies[: self.most])
@@ -142,17 +156,20 @@ class _Report:
 
     def _cause(self, cause: Cause, said: Container[Switch]) -> str:
         """What Kueue changed, unless it was said before, and the decisions about some workloads."""
-        new = [it for it in cause.switches if it not in said]
-        lines = [line for it in new for line in switch_lines(it, self.style)]
+        new = [switch for switch in cause.switches if switch not in said]
+        lines = [line for switch in new for line in switch_lines(switch, self.style)]
         if len(cause.switches) != 1 or not new:
             names = " and ".join(cause.names) or "cause not found"
             lines.append(f"{self.style.paint(names, 'bold')}:" if cause.switches else names)
         rows: list[list[Cell]] = []
-        refused = {it.key for it in self.found.after.refused}
-        for it in cause.differences[: self.most]:
-            before, after = fate_text(it.before, it.after), fate_text(it.after, it.before, with_message=True)
-            after = "refused" if it.after is None and it.key in refused else after
-            rows.append([self._key(it), _painted(before, it.before), _painted(after, it.after)])
+        refused = {row.key for row in self.found.after.refused}
+        for difference in cause.differences[: self.most]:
+            before, after = (
+                fate_text(difference.before, difference.after),
+                fate_text(difference.after, difference.before, with_message=True),
+            )
+            after = "refused" if difference.after is None and difference.key in refused else after
+            rows.append([self._key(difference), _painted(before, difference.before), _painted(after, difference.after)])
         lines.append(table(["WORKLOAD", "BEFORE", "AFTER"], rows, self.style))
         n_more = len(cause.differences) - len(rows)
         return "\n".join([*lines, *([f"and {n_more} more"] if n_more else [])])
@@ -168,7 +185,7 @@ class _Report:
         for cause in self.found.causes:
             if not cause.switches:
                 continue
-            is_shipped = all(it.kind is SwitchKind.SETTING for it in cause.switches)
+            is_shipped = all(switch.kind is SwitchKind.SETTING for switch in cause.switches)
             keeps = f"a Configuration with them in {KINDS_FIELD}" if is_shipped else "nothing in the Configuration"
             if cause.kept is not None:
                 gates = ", ".join(f"{name}: {str(is_on).lower()}" for name, is_on in cause.kept.gates.items())
@@ -182,10 +199,10 @@ class _Report:
         first = cause.differences[0]
         names = " and ".join(cause.names) or "cause not found"
         n = len(cause.differences)
-        before, after = (it.said if it else ("", "") for it in (first.before, first.after))
+        before, after = (entry.said if entry else ("", "") for entry in (first.before, first.after))
         what = "reason" if before[1] == after[1] else "message"
         head = f"{self.style.paint(names, 'bold')}: {n} {_has(n)} another {what}, such as {self._key(first)}"
-        said = [it[0] if what == "reason" else it[1] for it in (before, after)]
+        said = [entry[0] if what == "reason" else entry[1] for entry in (before, after)]
         return "\n".join([head, f"  before: {shown(said[0]) or '-'}", f"  after:  {shown(said[1]) or '-'}"])
 
 
@@ -194,7 +211,7 @@ def switch_lines(switch: Switch, style: Style) -> Iterator[str]:
     is_gate = switch.kind is SwitchKind.GATE
     state = f"gate {switch.name} is {'on' if switch.after else 'off'}" if is_gate else switch.name
     yield f"{style.paint(state, 'bold')}: {switch.what}"
-    yield from (f"  {pull_request(it)}" for it in switch.pulls)
+    yield from (f"  {pull_request(pull)}" for pull in switch.pulls)
 
 
 def _has(n: int) -> str:
@@ -228,8 +245,8 @@ def fate_text(fate: Fate | None, other: Fate | None, *, with_message: bool = Fal
 def _few(names: Sequence[str]) -> str:
     """The first of some names, each once, and how many more there are."""
     distinct = [*dict.fromkeys(names)]
-    more = f" and {len(distinct) - _MOST_NAMED} more" if len(distinct) > _MOST_NAMED else ""
-    return ", ".join(distinct[:_MOST_NAMED]) + more
+    more = f" and {len(distinct) - _MAX_NAMED} more" if len(distinct) > _MAX_NAMED else ""
+    return ", ".join(distinct[:_MAX_NAMED]) + more
 
 
 def _details(fate: Fate, other: Fate) -> Iterator[str]:
@@ -240,8 +257,8 @@ def _details(fate: Fate, other: Fate) -> Iterator[str]:
             ", ".join(f"{domain}: {n}" for domain, n in domains.items()) for domains in fate.places.values()
         )
     if fate.evictions != other.evictions:
-        by = [it.removeprefix(_PREEMPTED) for it in fate.evictions]
-        is_preempted = all(it.startswith(_PREEMPTED) for it in fate.evictions)
+        by = [eviction.removeprefix(_PREEMPTED) for eviction in fate.evictions]
+        is_preempted = all(eviction.startswith(_PREEMPTED) for eviction in fate.evictions)
         evicted = f"{_PREEMPTED}{_few(by)}" if is_preempted else _few(fate.evictions)
         yield evicted if fate.evictions else "not evicted"
     if fate.victims != other.victims:

@@ -34,7 +34,7 @@ _HEADS = ("MEAN WAIT", "P95 WAIT", "NEVER ADMITTED", "EVICTIONS", "WORK LOST")
 
 def upgrade_scenario_command(options: argparse.Namespace) -> int:
     """Run `kueuecore upgrade` for a scenario; returns the exit code."""
-    useless = [f"--{it.replace('_', '-')}".replace("span", "for") for it in _OF_STATES if getattr(options, it)]
+    useless = [f"--{state.replace('_', '-')}".replace("span", "for") for state in _OF_STATES if getattr(options, state)]
     if useless:
         remedy = f"leave out {' and '.join(useless)}"
         raise ManifestError.of("a scenario has its own cluster and time", remedy=remedy, file=options.paths[0])
@@ -52,7 +52,7 @@ def upgrade_scenario_command(options: argparse.Namespace) -> int:
     ):
         found = upgrade_scenario(old, new, seeds=seeds, executor=executor, most_runs=options.runs, progress=progress)
     if not options.quiet:
-        to_stderr(*(f"warning: {shown(it)}" for it in found.comparison.warnings))
+        to_stderr(*(f"warning: {shown(warning)}" for warning in found.comparison.warnings))
     match options.output:
         case "json":
             write(json.dumps(_document(found), indent=2) + "\n")
@@ -75,7 +75,7 @@ def _report(found: ScenarioUpgrade, style: Style) -> str:
     parts = [head, measures_table(total, style, heads=(found.old.name, found.new.name))]
     if found.first is not None:
         parts.append(_first(found.first, found.seed))
-    parts += ["\n".join(switch_lines(it.switch, style)) for it in found.causes]
+    parts += ["\n".join(switch_lines(cause.switch, style)) for cause in found.causes]
     if found.causes:
         parts.append(_without(found, style))
     else:
@@ -96,7 +96,7 @@ def _first(first: FirstDifference, seed: int) -> str:
 
 def _without(found: ScenarioUpgrade, style: Style) -> str:
     """The figures of the new release, and with each cause taken back alone."""
-    rows = [[it.switch.name, *_figures(it), _kept(it)] for it in found.causes]
+    rows = [[cause.switch.name, *_figures(cause), _kept(cause)] for cause in found.causes]
     return table(["WITHOUT", *_HEADS, "WHAT KEEPS THE OLD BEHAVIOUR"], rows, style, right=_HEADS)
 
 
@@ -129,11 +129,11 @@ def _document(found: ScenarioUpgrade) -> JsonObject:
             "work": first.work,
             "job": first.number,
             "createdSeconds": first.created_seconds,
-            "waitSeconds": [None if math.isnan(it) else it for it in first.wait_seconds],
+            "waitSeconds": [None if math.isnan(second) else second for second in first.wait_seconds],
             "evictions": [*first.evictions],
             "clusterQueues": [*first.cluster_queues],
         },
-        "causes": [_cause(it) for it in found.causes],
+        "causes": [_cause(cause) for cause in found.causes],
     }
 
 

@@ -77,7 +77,7 @@ def upgraded_settings(kueue: Configured, gates: Sequence[tuple[str, bool]], rele
     own = _flags(object_at(written or {}, "featureGates"))
     of_arguments = {**kueue.gates, **dict(gates)}
     refused = tuple(_refused({**own, **of_arguments}, kueue, dict(gates), release))
-    names = {it.name for it in refused}
+    names = {gate.name for gate in refused}
     left = {name: is_on for name, is_on in of_arguments.items() if name not in names}
     try:
         if written is None:
@@ -174,17 +174,19 @@ def changed_defaults(
                 switches[switch.name] = switch
                 counts[switch.name] += len(cause.differences)
     for refusal in found.refusals:
-        switches |= {it.name: it for it in refusal.switches if it.kind is SwitchKind.GATE}
-    ranked = sorted(switches.values(), key=lambda it: (-counts[it.name], it.name))
-    for it in ranked:
-        is_gate = it.kind is SwitchKind.GATE
-        before, after = (_on(it.before), _on(it.after)) if is_gate else (f"of {found.old.line}", f"of {found.new.line}")
-        yield ChangedDefault(it.name, before, after, counts[it.name], it.what)
+        switches |= {switch.name: switch for switch in refusal.switches if switch.kind is SwitchKind.GATE}
+    ranked = sorted(switches.values(), key=lambda switch: (-counts[switch.name], switch.name))
+    for other in ranked:
+        is_gate = other.kind is SwitchKind.GATE
+        before, after = (
+            (_on(other.before), _on(other.after)) if is_gate else (f"of {found.old.line}", f"of {found.new.line}")
+        )
+        yield ChangedDefault(other.name, before, after, counts[other.name], other.what)
     if found.n_workloads and _waits_since(found.old, found.new, configuration):
         what = "workloads whose pods are not ready after 30 minutes are evicted and queued again, which a run does not "
         what += "show; featureGates: {DisableWaitForPodsReady: true} turns it off"
         yield ChangedDefault("waitForPodsReady", "off", "30m", 0, what)
-    is_on_since = any(it.name == _ORCHESTRATED and it.after for it in found.switches)
+    is_on_since = any(switch.name == _ORCHESTRATED and switch.after for switch in found.switches)
     if is_on_since and _ORCHESTRATED not in switches and any(map(_is_of_multikueue, manifests)):
         what = (
             "workers preempt once the manager lets them, which a run does not show; upgrade them, too: older ones do "

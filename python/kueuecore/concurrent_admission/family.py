@@ -138,16 +138,16 @@ class _Family:
         self.retains_first = text_at(policy, "mode") == "RetainFirstAdmission"
         self.last_acceptable = text_at(policy, "constraints", "lastAcceptableFlavorName")
         # As before the reconcile, ordered by flavor; Kueue takes those of the same flavor in any order.
-        ordered = sorted(variants, key=lambda it: (self._index(it), text_at(it, "metadata", "name")))
-        self.stored = {workload_key(it): it for it in (parent, *ordered)}
-        self.variants = {workload_key(it): it for it in ordered if flavor_of(it) in self.indexes}
-        self.deletes = tuple(it for it in ordered if flavor_of(it) not in self.indexes)
+        ordered = sorted(variants, key=lambda variant: (self._index(variant), text_at(variant, "metadata", "name")))
+        self.stored = {workload_key(variant): variant for variant in (parent, *ordered)}
+        self.variants = {workload_key(variant): variant for variant in ordered if flavor_of(variant) in self.indexes}
+        self.deletes = tuple(variant for variant in ordered if flavor_of(variant) not in self.indexes)
         self.events: list[Event] = []
         self.again_at: int | None = None
 
     def reviewed(self) -> FamilyReview:
         """Run all steps, in Kueue's order."""
-        present = {flavor_of(it) for it in self.stored.values() if it is not self.parent}
+        present = {flavor_of(row) for row in self.stored.values() if row is not self.parent}
         short = self.configuration.is_enabled("ShortWorkloadNames")
         missing = (flavor for flavor in self.flavors if flavor not in present)
         creates = tuple(new_variant(self.parent, flavor, short_name=short) for flavor in missing)
@@ -157,7 +157,7 @@ class _Family:
             self._sync_admission()
             self._open_gate()
         now = (self.parent, *self.variants.values())
-        changed = tuple(it for it in now if it is not self.stored[workload_key(it)])
+        changed = tuple(variant for variant in now if variant is not self.stored[workload_key(variant)])
         return FamilyReview(creates, self.deletes, changed, tuple(self.events), self.again_at)
 
     def _waits_for_parent(self) -> bool:
@@ -210,7 +210,7 @@ class _Family:
             return
         if self.retains_first:
             return
-        better = (key for key, it in self.variants.items() if self._index(it) < self._index(admitted))
+        better = (key for key, variant in self.variants.items() if self._index(variant) < self._index(admitted))
         why = f"higher priority than admitted Variant {_quoted(admitted)}"
         if last := self.last_acceptable:
             end = self.indexes.get(last, 0)
@@ -231,7 +231,7 @@ class _Family:
     def _sync_admission(self) -> None:
         """Admit the parent like one of its variants; pass readiness and the end on to the variants."""
         if is_true(self.parent, "Finished"):
-            self.variants = {key: finished(it, self.parent, self.now) for key, it in self.variants.items()}
+            self.variants = {key: finished(variant, self.parent, self.now) for key, variant in self.variants.items()}
             return
         admitted, is_admitted = self._admitted(), is_true(self.parent, "Admitted")
         if admitted is None:
@@ -244,12 +244,14 @@ class _Family:
 
     def _open_gate(self) -> None:
         """Let the variants preempt one by one, the preferred one first."""
-        admissible = [it for it in self.variants.values() if self._is_admissible(it)]
+        admissible = [variant for variant in self.variants.values() if self._is_admissible(variant)]
         waits = self.configuration.has_change("UnevaluatedVariantsAreAwaited")
         candidate = _first_blocked(admissible, awaits_evaluation=waits)
         if candidate is None:
             return
-        times = [transition_time(gate) for it in admissible if text_at(gate := _gate(it), "position") == "Open"]
+        times = [
+            transition_time(gate) for variant in admissible if text_at(gate := _gate(variant), "position") == "Open"
+        ]
         self.again_at = max(times, default=self.now - _PREEMPTION_TIMEOUT_NS) + _PREEMPTION_TIMEOUT_NS
         if self.again_at > self.now:
             return
@@ -270,11 +272,11 @@ class _Family:
         return _is_active(variant) and not (is_held or is_gated or any(is_true(variant, kind) for kind in true))
 
     def _admitted(self) -> JsonObject | None:
-        return next((it for it in self.variants.values() if is_true(it, "Admitted")), None)
+        return next((variant for variant in self.variants.values() if is_true(variant, "Admitted")), None)
 
     def _beyond(self, index: int) -> list[WorkloadKey]:
         """Return the variants of less preferred flavors."""
-        return [key for key, it in self.variants.items() if self._index(it) > index]
+        return [key for key, variant in self.variants.items() if self._index(variant) > index]
 
     def _index(self, variant: JsonObject) -> int:
         return self.indexes.get(flavor_of(variant), 0)

@@ -94,7 +94,7 @@ def ready_like(variant: JsonObject, parent: JsonObject) -> JsonObject:
     if old is not None and old.get("status") == said.get("status"):
         said = {**said, "lastTransitionTime": old.get("lastTransitionTime", said.get("lastTransitionTime"))}
     status = object_at(variant, "status")
-    conditions = [it for it in list_at(status, "conditions") if text_at(it, "type") != "PodsReady"]
+    conditions = [other for other in list_at(status, "conditions") if text_at(other, "type") != "PodsReady"]
     return _with(variant, {**status, "conditions": [*conditions, said]})
 
 
@@ -104,7 +104,11 @@ def opened(variant: JsonObject, now: int) -> JsonObject:
         return variant
     status, time = object_at(variant, "status"), format_time(now // SECOND_NS * SECOND_NS)
     gate: JsonObject = {"name": VARIANT_GATE, "position": "Open", "lastTransitionTime": time}
-    gates: list[JsonValue] = [it for it in list_at(status, "preemptionGates") if text_at(it, "name") != VARIANT_GATE]
+    gates: list[JsonValue] = [
+        preemption_gate
+        for preemption_gate in list_at(status, "preemptionGates")
+        if text_at(preemption_gate, "name") != VARIANT_GATE
+    ]
     return _with(variant, {**status, "preemptionGates": [*gates, gate]})
 
 

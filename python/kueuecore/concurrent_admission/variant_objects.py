@@ -45,7 +45,7 @@ def belongs_to(variant: JsonObject, parent: JsonObject) -> bool:
     """Return whether a variant belongs to this parent, rather than to an earlier one of the same name."""
     uid = text_at(parent, "metadata", "uid")
     owners = list_at(variant, "metadata", "ownerReferences")
-    return parent_of(variant) == workload_key(parent) and any(text_at(it, "uid") == uid for it in owners)
+    return parent_of(variant) == workload_key(parent) and any(text_at(owner, "uid") == uid for owner in owners)
 
 
 def workload_key(workload: JsonObject) -> WorkloadKey:
@@ -74,7 +74,7 @@ def flavors_of(cluster_queue: JsonObject) -> tuple[str, ...]:
 def flavor_of(variant: JsonObject) -> str:
     """Return the flavor for which a variant was made; empty if it does not say."""
     allowed = texts_at(variant, "metadata", "annotations").get(_ALLOWED_FLAVORS, "")
-    return next((name for it in allowed.split(",") if (name := it.strip())), "")
+    return next((name for part in allowed.split(",") if (name := part.strip())), "")
 
 
 def new_variant(parent: JsonObject, flavor: str, *, short_name: bool) -> JsonObject:
@@ -90,7 +90,9 @@ def new_variant(parent: JsonObject, flavor: str, *, short_name: bool) -> JsonObj
     namespace, name = workload_key(parent)
     group = text_at(parent, "apiVersion").rpartition("/")[0]
     uid, kind = text_at(parent, "metadata", "uid"), text_at(parent, "kind")
-    labels: JsonObject = {key: it for key, it in texts_at(parent, "metadata", "labels").items() if key != PARENT_LABEL}
+    labels: JsonObject = {
+        key: label for key, label in texts_at(parent, "metadata", "labels").items() if key != PARENT_LABEL
+    }
     annotations: JsonObject = {**texts_at(parent, "metadata", "annotations"), _ALLOWED_FLAVORS: flavor}
     metadata: JsonObject = {
         "name": variant_name(name, kind=kind, group=group, uid=uid, flavor=flavor, short=short_name),

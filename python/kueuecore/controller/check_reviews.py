@@ -40,7 +40,7 @@ class CheckReviews:
     @property
     def kinds(self) -> Mapping[str, tuple[str, str]]:
         """The kinds that the check controllers watch: apiVersion and plural by kind."""
-        return {kind: it for controller in self.controllers for kind, it in controller.kinds.items()}
+        return {kind: other for controller in self.controllers for kind, other in controller.kinds.items()}
 
     def reads(self, kind: str) -> bool:
         """Return whether a check controller watches a kind other than Workloads."""

@@ -53,7 +53,9 @@ class Considered(Keyed):
 def considered_in(decision: Decision) -> Iterator[Considered]:
     """Yield what a cycle looked at: reservations, pending heads, and parked, preempted and undecided workloads."""
     cycle = decision.cycle
-    reported = {(it.namespace, it.name): it.message for it in decision.events if it.reason == "QuotaReserved"}
+    reported = {
+        (event.namespace, event.name): event.message for event in decision.events if event.reason == "QuotaReserved"
+    }
     for got in decision.admissions:
         message = reported.get((got.namespace, got.name), "")
         yield Considered(got.namespace, got.name, cycle, got.cluster_queue, Verdict.RESERVED, "", message)
@@ -68,5 +70,13 @@ def considered_in(decision: Decision) -> Iterator[Considered]:
         yield Considered(
             victim.namespace, victim.name, cycle, victim.cluster_queue, Verdict.PREEMPTED, victim.reason, victim.message
         )
-    for it in decision.undecided:
-        yield Considered(it.namespace, it.name, cycle, "", Verdict.UNDECIDED, "", f"{it.field}: {it.message}")
+    for undecided in decision.undecided:
+        yield Considered(
+            undecided.namespace,
+            undecided.name,
+            cycle,
+            "",
+            Verdict.UNDECIDED,
+            "",
+            f"{undecided.field}: {undecided.message}",
+        )

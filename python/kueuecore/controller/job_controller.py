@@ -39,7 +39,7 @@ from kueuecore.writes import Answer, Write
 __all__ = ["JobController", "JobWork"]
 
 # As in Kueue's work queues: each failure doubles the pause.
-_LONGEST_PAUSE_NS = 300 * SECOND_NS
+_MAX_PAUSE_NS = 300 * SECOND_NS
 _PRIORITIES: Mapping[str, tuple[str, str]] = {"PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses")}
 # What jobs may wait for.
 _AROUND: Mapping[str, tuple[str, str]] = {**WATCHED, **_PRIORITIES}
@@ -119,7 +119,7 @@ class JobController:
         self._kinds = self._watched_kinds()
         objects = loop._objects.store
         # Nodes, which change all the time, do not matter to jobs.
-        kinds = {kind: it for kind, it in self._kinds.items() if kind not in OF_NODES or kind == POD.kind}
+        kinds = {kind: other for kind, other in self._kinds.items() if kind not in OF_NODES or kind == POD.kind}
         self._store = JobStore(objects, kinds, self._configuration, integrations)
         self._counts = JobCounts(metrics, self._store.get)
         # When each job is due.
@@ -145,13 +145,13 @@ class JobController:
         for framework in self._configuration.frameworks:
             # Serving kinds bring pods that wait, even if pods by themselves are not enabled.
             enabled.update(_BROUGHT.get(framework, ()))
-        for it in self._integrations.values():
-            is_known = INTEGRATIONS.get((it.group, it.kind)) is it
-            if it is not POD_GROUP and (it.framework in enabled or not is_known):
-                found[it.kind] = it.api_version, f"{it.kind.lower()}s"
-                if it.kind == "TrainJob":
+        for integration in self._integrations.values():
+            is_known = INTEGRATIONS.get((integration.group, integration.kind)) is integration
+            if integration is not POD_GROUP and (integration.framework in enabled or not is_known):
+                found[integration.kind] = integration.api_version, f"{integration.kind.lower()}s"
+                if integration.kind == "TrainJob":
                     found |= {kind: (_TRAINER, f"{kind.lower()}s") for kind in RUNTIMES}
-                if it.supports_elastic and self._configuration.enabled("ElasticJobsViaWorkloadSlices"):
+                if integration.supports_elastic and self._configuration.enabled("ElasticJobsViaWorkloadSlices"):
                     # Their pods wait behind a gate.
                     found["Pod"] = POD.api_version, "pods"
         return found
@@ -281,7 +281,7 @@ class JobController:
         if self._open.pop(job, None) is None:
             return
         self._failures[job] = n_failed = self._failures.get(job, 0) + 1
-        pause_ns = backoff_ns(n_failed, first_ns=SECOND_NS, longest_ns=_LONGEST_PAUSE_NS)
+        pause_ns = backoff_ns(n_failed, first_ns=SECOND_NS, longest_ns=_MAX_PAUSE_NS)
         self._due.setdefault(job, at + pause_ns)
 
     def _close(self, job: JobKey) -> None:

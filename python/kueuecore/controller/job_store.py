@@ -96,7 +96,7 @@ class JobStore:
             self._owned_since.pop(key[1:], None)
         elif key[0] == "Workload" and (before is None or _owners(before) != _owners(after)):
             self._owned_since[key[1:]] = Version.of(after)
-        if any(self._is_followed(it) for it in (before, after) if it is not None):
+        if any(self._is_followed(entry) for entry in (before, after) if entry is not None):
             return
         if before is None or after is None or _settings(before) != _settings(after):
             self._surroundings = None
@@ -114,8 +114,8 @@ class JobStore:
     def _link(self, manifest: JsonObject) -> None:
         kind, namespace, name = key_of(manifest)
         self._by_key[self._long_key(manifest)] = manifest
-        for it in _sets_of(manifest):
-            self._members[it][key_of(manifest)] = None
+        for set_ in _sets_of(manifest):
+            self._members[set_][key_of(manifest)] = None
         if (first := _slice_of(manifest)) is not None:
             self._members[first][key_of(manifest)] = None
         if kind == "Workload":
@@ -133,8 +133,8 @@ class JobStore:
     def _unlink(self, manifest: JsonObject) -> None:
         kind, namespace, name = key_of(manifest)
         self._by_key.pop(self._long_key(manifest), None)
-        for it in _sets_of(manifest):
-            remove(self._members, it, key_of(manifest))
+        for set_ in _sets_of(manifest):
+            remove(self._members, set_, key_of(manifest))
         if (first := _slice_of(manifest)) is not None:
             remove(self._members, first, key_of(manifest))
         if kind == "Workload":
@@ -174,19 +174,19 @@ class JobStore:
         if kind == "Workload":
             yield from self._naming.get((namespace, name), ())
             references = list_at(manifest, "metadata", "ownerReferences")
-            owners = [(text_at(it, "kind"), namespace, text_at(it, "name")) for it in references]
+            owners = [(text_at(reference, "kind"), namespace, text_at(reference, "name")) for reference in references]
             if _is_of_group(manifest):
                 # Its pods come and go; the group goes with the last one.
                 yield ObjectRef(_GROUP, name, namespace)
-                owners = [it for it in owners if it[0] != "Pod"]
+                owners = [owner for owner in owners if owner[0] != "Pod"]
             for owner in owners:
                 job = self.get(owner)
                 yield ObjectRef(owner[0], owner[2], namespace) if job is None else self.job_key(job)
         else:
             yield self.job_key(manifest)
-            for it in _sets_of(manifest):
-                if self.get(it) is not None:
-                    yield ObjectRef(it[0], it[2], it[1])
+            for set_ in _sets_of(manifest):
+                if self.get(set_) is not None:
+                    yield ObjectRef(set_[0], set_[2], set_[1])
             if _slice_of(manifest) is not None:
                 yield from map(self.job_key, self._above(manifest))
             owners = [key_of(manifest)]
@@ -233,11 +233,13 @@ class JobStore:
                 # A Workload may be seen before its job, which another process has seen.
                 self._unsure.setdefault(kind, {})[key] = None
                 continue
-            owners = [_stand_in(it, key.namespace) for it in list_at(workload, "metadata", "ownerReferences")]
+            owners = [
+                _stand_in(reference, key.namespace) for reference in list_at(workload, "metadata", "ownerReferences")
+            ]
             if is_group:
-                pods = [it for it in owners if it["kind"] == "Pod"]
+                pods = [owner for owner in owners if owner["kind"] == "Pod"]
                 return pod_group(key.name, pods) if pods else None
-            return next(it for it in owners if object_ref(it) == key)
+            return next(owner for owner in owners if object_ref(owner) == key)
         return None
 
     def take_unsure(self, kind: str) -> Iterable[JobKey]:
@@ -247,7 +249,7 @@ class JobStore:
     def surroundings(self, job: JsonObject) -> Surroundings:
         """Return what a job depends on, with the Workloads that may belong to it or its owners."""
         if self._surroundings is None:
-            around = [it for it in self if not self._is_followed(it)]
+            around = [entry for entry in self if not self._is_followed(entry)]
             self._surroundings = surroundings_of(around, self._configuration, self._integrations)
         key = key_of(job)
         members = None
@@ -256,21 +258,21 @@ class JobStore:
         workloads = self._workloads_of(job)
         if is_elastic(job, self._configuration):
             slices = dict.fromkeys(
-                ("Workload", text_at(job, "metadata", "namespace"), slice_name(it)) for it in workloads
+                ("Workload", text_at(job, "metadata", "namespace"), slice_name(workload)) for workload in workloads
             )
-            members = self._found(pod for it in slices for pod in self._members.get(it, ()))
+            members = self._found(pod for slice_ in slices for pod in self._members.get(slice_, ()))
         return self._surroundings.beside(workloads, self._by_key, members)
 
     def _workloads_of(self, job: JsonObject) -> list[JsonObject]:
         namespace = text_at(job, "metadata", "namespace")
-        keys = dict.fromkeys((namespace, it) for it in self._named(job, self.job_key(job)))
+        keys = dict.fromkeys((namespace, name) for name in self._named(job, self.job_key(job)))
         if text_at(job, "kind") == _GROUP:
             keys |= {(namespace, text_at(job, "metadata", "name")): None}
-        for it in (job, *self._above(job)):
-            keys |= self._owned.get(key_of(it), {})
-            for pod in list_at(it, "items"):
+        for manifest in (job, *self._above(job)):
+            keys |= self._owned.get(key_of(manifest), {})
+            for pod in list_at(manifest, "items"):
                 keys |= self._owned.get(("Pod", namespace, text_at(pod, "metadata", "name")), {})
-        return self._found(("Workload", *it) for it in keys)
+        return self._found(("Workload", *key) for key in keys)
 
     def _found(self, keys: Iterable[Key]) -> list[JsonObject]:
         return [it for key in keys if (it := self.get(key)) is not None]
@@ -315,7 +317,7 @@ def linked_by(manifest: JsonObject) -> list[JsonValue]:
 def _settings(manifest: JsonObject) -> JsonObject:
     """Return the fields of an object that may matter to jobs, without those that change all the time."""
     metadata = {key: object_at(manifest, "metadata").get(key) for key in ("labels", "deletionTimestamp")}
-    return {**{key: it for key, it in manifest.items() if key != "status"}, "metadata": metadata}
+    return {**{key: row for key, row in manifest.items() if key != "status"}, "metadata": metadata}
 
 
 def _owners(workload: JsonObject) -> list[JsonValue]:

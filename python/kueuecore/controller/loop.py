@@ -207,7 +207,7 @@ class Controller:
                 self.observe({"type": "ADDED", "object": whole}, now=at)
             except ManifestError as error:
                 _LOGGER.warning("not taken: %s", error)
-                problems += (replace(it, index=index) for it in error.problems)
+                problems += (replace(problem, index=index) for problem in error.problems)
         self._objects.store.list_taken(kind, version, at)
         return tuple(problems)
 
@@ -268,7 +268,7 @@ class Controller:
         since = self._turned_at
         times = [self.engine.next_wake(since=since), next_sampling(self.engine, since=since)]
         times += (self._check_reviews.next_wake(after=since), *(side.next_wake() for side in self._sides))
-        return min((max(at, it) for it in times if it is not None and it < END_NS), default=None)
+        return min((max(at, time) for time in times if time is not None and time < END_NS), default=None)
 
     # Outcomes of writes.
 
@@ -378,7 +378,7 @@ class Controller:
         used = {key: account["consumed"] for key, account in accounts.items() if account["consumed"]}
         kinds = self._objects.kinds
         others = self._objects.store.of_kinds(kinds.keys() - {"Workload"})
-        objects = [*(with_usage(it, used) for it in others), *self._workloads.newest()]
+        objects = [*(with_usage(other, used) for other in others), *self._workloads.newest()]
         return ControllerSave(objects, self._objects.versions.to_json(kinds), self._workloads.reports()).to_json()
 
     @classmethod

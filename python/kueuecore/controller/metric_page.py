@@ -55,7 +55,7 @@ class _Form:
         self._role = f'replica_role="{_escaped(replica_role)}"'
         # `None` stands for the role.
         order: list[tuple[str, int | None]] = [*((name, index) for index, name in enumerate(names))]
-        self._order = sorted([*order, ("replica_role", None)], key=lambda it: it[0])
+        self._order = sorted([*order, ("replica_role", None)], key=lambda row: row[0])
         self._n_before_bound = sum(name < "le" for name, _ in self._order)
 
     def parts(self, values: Labels) -> list[str]:

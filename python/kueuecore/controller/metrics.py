@@ -86,7 +86,7 @@ class Metrics:
 
     def count_write(self, write: Write, before: JsonObject, after: JsonObject) -> None:
         """Count an accepted write."""
-        stats = [object_at(it, "status", "schedulingStats").get("evictions") for it in (before, after)]
+        stats = [object_at(entry, "status", "schedulingStats").get("evictions") for entry in (before, after)]
         if not (write.gained or write.lost or stats[0] != stats[1]):
             return
         held, holds = conditions_that_hold(before), conditions_that_hold(after)
@@ -167,7 +167,7 @@ class Metrics:
         """
         _arguments.instance("job", job, dict)
         _arguments.instance("workload", workload, dict)
-        times = [text_at(it, "metadata", "creationTimestamp") for it in (job, workload)]
+        times = [text_at(entry, "metadata", "creationTimestamp") for entry in (job, workload)]
         if not self._times_creation or int_at(job, "metadata", "generation") > 1 or not all(times):
             return
         try:
@@ -321,7 +321,14 @@ def _silent(configuration: Configuration) -> list[str]:
 
 
 def _condition(workload: JsonObject, kind: str) -> JsonObject:
-    return next((object_at(it) for it in list_at(workload, "status", "conditions") if text_at(it, "type") == kind), {})
+    return next(
+        (
+            object_at(condition)
+            for condition in list_at(workload, "status", "conditions")
+            if text_at(condition, "type") == kind
+        ),
+        {},
+    )
 
 
 def _seconds(condition: JsonObject) -> float:
@@ -340,4 +347,4 @@ def _queued_seconds(workload: JsonObject) -> float:
 def _evictions(workload: JsonObject) -> dict[tuple[str, str], int]:
     """Return how often a workload was evicted, by reason and underlying cause."""
     entries = list_at(workload, "status", "schedulingStats", "evictions")
-    return {(text_at(it, "reason"), text_at(it, "underlyingCause")): int_at(it, "count") for it in entries}
+    return {(text_at(entry, "reason"), text_at(entry, "underlyingCause")): int_at(entry, "count") for entry in entries}

@@ -45,6 +45,8 @@ def _what_counts(node: JsonObject) -> list[JsonValue]:
         conditions[kind] = text_at(condition, "status")
         if kind == "Ready":
             conditions["since"] = text_at(condition, "lastTransitionTime")
-    metadata: JsonObject = {name: it for name, it in object_at(node, "metadata").items() if name not in _OF_VERSION}
+    metadata: JsonObject = {
+        name: entry for name, entry in object_at(node, "metadata").items() if name not in _OF_VERSION
+    }
     unschedulable, taints = bool(spec.get("unschedulable")), list_at(spec, "taints")
     return [metadata, unschedulable, taints, object_at(status, "allocatable"), conditions]

@@ -71,7 +71,7 @@ def _waits(pod: JsonObject) -> bool:
 
 
 def _as_failed(pod: JsonObject, condition: JsonObject) -> JsonObject:
-    others = [it for it in list_at(pod, "status", "conditions") if not _is_of_type(it, condition["type"])]
+    others = [other for other in list_at(pod, "status", "conditions") if not _is_of_type(other, condition["type"])]
     status: JsonObject = {**object_at(pod, "status"), "phase": "Failed", "conditions": [*others, condition]}
     return {**pod, "status": status}
 

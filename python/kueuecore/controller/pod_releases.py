@@ -127,7 +127,7 @@ class PodReleases(SideController):
         """Give up unanswered releases to domains that are no longer allowed."""
         open_ = self._open.get(team, {})
         stored = [self._stored(key) for key in self._placed.get(team, ())] if open_ else []
-        places = [place for it in stored for place in healthy_places(it, self._configuration)]
+        places = [place for problem in stored for place in healthy_places(problem, self._configuration)]
         for key, release in list(open_.items()):
             if release.node_selector not in places and self._may_send(release, at):
                 remove(self._open, team, key)
@@ -135,14 +135,17 @@ class PodReleases(SideController):
 
     def _open_of(self, team: _Team) -> list[tuple[WorkloadKey, PodRelease]]:
         workload = next(iter(self._placed.get(team, ())), None)
-        return [] if workload is None else [(workload, it) for it in self._open.get(team, {}).values()]
+        return [] if workload is None else [(workload, row) for row in self._open.get(team, {}).values()]
 
     def _next_round(self, team: _Team) -> list[tuple[WorkloadKey, PodRelease]]:
         found: list[tuple[WorkloadKey, PodRelease]] = []
         for key in self._placed.get(team, ()):
             workload, pods = self._stored(key), self._pods[team].values()
             try:
-                found += [(key, it) for it in release_pods(workload, pods, configuration=self._configuration)]
+                found += [
+                    (key, release_pod)
+                    for release_pod in release_pods(workload, pods, configuration=self._configuration)
+                ]
             except ManifestError as error:
                 _LOGGER.warning("no pod of %s/%s is released: %s", *key, error)
         # A refused pod that may no longer go need not wait.
@@ -170,7 +173,7 @@ class PodReleases(SideController):
         """Return when unanswered or refused writes are sent again."""
         if team not in self._placed:
             return []
-        return [self._sent.next_time(*it) for it in self._gated.get(team, {}).items() if self._sent.has(it[0])]
+        return [self._sent.next_time(*item) for item in self._gated.get(team, {}).items() if self._sent.has(item[0])]
 
     # Outcomes.
 

@@ -29,7 +29,7 @@ def is_answer(manifest: JsonObject, before: JsonObject | None) -> bool:
 
 
 def _without_status(manifest: JsonObject) -> JsonObject:
-    metadata = {name: it for name, it in object_at(manifest, "metadata").items() if name not in _OF_VERSION}
+    metadata = {name: entry for name, entry in object_at(manifest, "metadata").items() if name not in _OF_VERSION}
     return {**manifest, "metadata": metadata, "status": None}
 
 
@@ -130,7 +130,7 @@ def with_status(stored: JsonObject, rendered: Mapping[str, Any], *, now: int) ->
         {'x': 1, 'fairSharing': {'weightedShare': 7}}
     """
     before = object_at(stored, "status")
-    after: JsonObject = {**before, **{name: it for name, it in rendered.items() if name not in _SPECIAL}}
+    after: JsonObject = {**before, **{name: row for name, row in rendered.items() if name not in _SPECIAL}}
     # Empty lists are not written, nor is a share while fair sharing is off.
     for name in ("flavorsReservation", "flavorsUsage"):
         if not after.get(name):
@@ -159,14 +159,16 @@ def _sampled(used: JsonObject) -> JsonObject:
 
 def _without_zeros(status: JsonObject) -> JsonObject:
     """Prepare a status for comparison: a missing count equals 0, an empty list equals none."""
-    return {name: it for name, it in status.items() if not (it == 0 and name in _COUNTS) and it != []}
+    return {name: row for name, row in status.items() if not (row == 0 and name in _COUNTS) and row != []}
 
 
 def _conditions(stored: JsonObject, rendered: list[JsonObject], now: int) -> list[JsonValue]:
     """Return the conditions of a status; the time of one changes only with its status."""
     entries = list_at(stored, "status", "conditions")
     for condition in rendered:
-        old = next((it for it in entries if isinstance(it, dict) and it.get("type") == condition["type"]), None)
+        old = next(
+            (entry for entry in entries if isinstance(entry, dict) and entry.get("type") == condition["type"]), None
+        )
         time = format_time(now // SECOND_NS * SECOND_NS)
         if old is not None and old.get("status") == condition["status"]:
             time = text_at(old, "lastTransitionTime") or time
@@ -174,5 +176,5 @@ def _conditions(stored: JsonObject, rendered: list[JsonObject], now: int) -> lis
         generation = object_at(stored, "metadata").get("generation")
         if isinstance(generation, int) and generation:
             new["observedGeneration"] = generation
-        entries = [*entries, new] if old is None else [new if it is old else it for it in entries]
+        entries = [*entries, new] if old is None else [new if entry is old else entry for entry in entries]
     return entries

@@ -13,7 +13,7 @@ __all__ = ["SentWrites"]
 # A missing answer may still come; a refused write is retried soon, then less and less often.
 _ANSWER_NS = 10 * SECOND_NS
 _FIRST_PAUSE_NS = SECOND_NS
-_LONGEST_PAUSE_NS = 300 * SECOND_NS
+_MAX_PAUSE_NS = 300 * SECOND_NS
 
 
 @dataclass(slots=True)
@@ -50,13 +50,13 @@ class SentWrites:
         """Record that a write of this version is being sent."""
         sent = self._sent.get(key)
         n_tries = sent.n_tries + 1 if sent is not None and sent.stored is stored else 1
-        pause_ns = backoff_ns(n_tries, first_ns=_ANSWER_NS, longest_ns=_LONGEST_PAUSE_NS)
+        pause_ns = backoff_ns(n_tries, first_ns=_ANSWER_NS, longest_ns=_MAX_PAUSE_NS)
         self._sent[key] = _Sent(stored, at + pause_ns, n_tries)
 
     def refuse(self, key: Key, at: int) -> None:
         """Record that the write was refused."""
         if (sent := self._sent.get(key)) is not None:
-            sent.again = at + backoff_ns(sent.n_tries, first_ns=_FIRST_PAUSE_NS, longest_ns=_LONGEST_PAUSE_NS)
+            sent.again = at + backoff_ns(sent.n_tries, first_ns=_FIRST_PAUSE_NS, longest_ns=_MAX_PAUSE_NS)
 
     def has(self, key: Key) -> bool:
         """Return whether a write was sent, for any version."""

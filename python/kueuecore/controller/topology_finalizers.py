@@ -62,5 +62,5 @@ class TopologyFinalizers(SideController):
                 if RESOURCE_IN_USE not in finalizers:
                     found.append((key, stored, [*finalizers, RESOURCE_IN_USE]))
             elif RESOURCE_IN_USE in finalizers and key[2] not in self._topology_of_flavor.values():
-                found.append((key, stored, [it for it in finalizers if it != RESOURCE_IN_USE]))
+                found.append((key, stored, [finalizer for finalizer in finalizers if finalizer != RESOURCE_IN_USE]))
         return found

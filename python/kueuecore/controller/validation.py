@@ -13,7 +13,7 @@ from kueuecore.errors import KueuecoreError, ManifestError, Problem
 from kueuecore.jobs.context import group_of
 from kueuecore.manifests import object_ref
 
-_LONGEST_VERSION = 253
+_MAX_VERSION = 253
 _EVENT_TYPES = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
 
 
@@ -73,8 +73,8 @@ def listed_objects(kind: str, api_version: str, objects: Iterable[object]) -> di
         ValueError: An object is of another kind.
     """
     listed: dict[Key, tuple[JsonObject, int]] = {}
-    for index, it in enumerate(each("objects", objects)):
-        plain = plain_object(it, f"objects[{index}]")
+    for index, object_ in enumerate(each("objects", objects)):
+        plain = plain_object(object_, f"objects[{index}]")
         whole: JsonObject = plain if "kind" in plain else {"apiVersion": api_version, "kind": kind, **plain}
         if whole["kind"] != kind:
             raise ValueError(f"in a list of {kind} there is a {whole['kind']}: {'/'.join(key_of(whole)[1:])}")
@@ -86,8 +86,8 @@ def check_version(manifest: JsonObject) -> None:
     """Refuse a `uid` or `resourceVersion` that is not a short string, as API servers send them."""
     for name in ("uid", "resourceVersion"):
         value = object_at(manifest, "metadata").get(name)
-        if value is not None and not (isinstance(value, str) and len(value) <= _LONGEST_VERSION):
-            message = f"Invalid value: must be a string of at most {_LONGEST_VERSION} characters"
+        if value is not None and not (isinstance(value, str) and len(value) <= _MAX_VERSION):
+            message = f"Invalid value: must be a string of at most {_MAX_VERSION} characters"
             field, remedy = f"metadata.{name}", "hand the object over as the API server sends it"
             raise ManifestError([Problem(message, field=field, remedy=remedy, object=object_ref(manifest))])
 

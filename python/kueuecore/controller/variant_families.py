@@ -33,7 +33,7 @@ __all__ = ["VariantFamilies"]
 
 _LOGGER = logging.getLogger("kueuecore.controller")
 _FIRST_PAUSE_NS = 1_000_000_000
-_LONGEST_PAUSE_NS = 1_000 * _FIRST_PAUSE_NS
+_MAX_PAUSE_NS = 1_000 * _FIRST_PAUSE_NS
 
 
 class VariantFamilies(SideController):
@@ -113,7 +113,7 @@ class VariantFamilies(SideController):
             if (event.namespace, event.name) == parent and not is_known:
                 del self._under_way[key]
         self._n_refused[parent] = n_refused = self._n_refused.get(parent, 0) + 1
-        pause_ns = backoff_ns(n_refused, first_ns=_FIRST_PAUSE_NS, longest_ns=_LONGEST_PAUSE_NS)
+        pause_ns = backoff_ns(n_refused, first_ns=_FIRST_PAUSE_NS, longest_ns=_MAX_PAUSE_NS)
         self._index.look_at(parent, at + pause_ns)
         self._idle_cycles.end()
         return True
@@ -128,9 +128,9 @@ class VariantFamilies(SideController):
         return 0 if self._index.has_open(self._is_settled) else self._index.next_time()
 
     def _review(self, key: WorkloadKey, parent: JsonObject, queue: JsonObject, at: int) -> Iterator[Write]:
-        records = {it: self._workloads.get(it) for it in (key, *self._index.variants_of(key))}
-        others = (it.data for it in records.values() if it is not None and it.data is not parent)
-        variants = [it for it in others if belongs_to(it, parent)]
+        records = {variant: self._workloads.get(variant) for variant in (key, *self._index.variants_of(key))}
+        others = (record.data for record in records.values() if record is not None and record.data is not parent)
+        variants = [other for other in others if belongs_to(other, parent)]
         review = reconcile_parent(parent, variants, queue, now=at, configuration=self._configuration)
         self._note_objects(key, review)
         if review.again_at is not None:
@@ -138,12 +138,12 @@ class VariantFamilies(SideController):
         for changed in review.changed:
             record = records[workload_key(changed)]
             assert record is not None
-            about = [it for it in review.events if (it.namespace, it.name) == workload_key(changed)]
+            about = [event for event in review.events if (event.namespace, event.name) == workload_key(changed)]
             yield self._writes.open_change(record, changed, about)
 
     def _note_objects(self, parent: WorkloadKey, review: FamilyReview) -> None:
-        wanted = [(Verb.CREATE, it, creation_event(it)) for it in review.creates]
-        wanted += [(Verb.DELETE, it, deletion_event(it)) for it in review.deletes]
+        wanted = [(Verb.CREATE, create, creation_event(create)) for create in review.creates]
+        wanted += [(Verb.DELETE, delete, deletion_event(delete)) for delete in review.deletes]
         for verb, manifest, event in wanted:
             key = workload_key(manifest)
             if self._under_way.get(key, (None,))[0] is not verb:
@@ -163,4 +163,4 @@ class VariantFamilies(SideController):
     def _is_settled(self, key: WorkloadKey) -> bool:
         """Return whether a Workload and its variants are as stored, or it no longer exists."""
         family = (key, *self._index.variants_of(key))
-        return all(self._workloads.get(it) is None or self._workloads.is_settled(it) for it in family)
+        return all(self._workloads.get(variant) is None or self._workloads.is_settled(variant) for variant in family)

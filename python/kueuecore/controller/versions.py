@@ -15,7 +15,7 @@ Key: TypeAlias = tuple[str, str, str]
 # An API server counts in 64 bits.
 _MAX_DIGITS = 20
 # How many deletions to remember that no list has confirmed yet.
-_MOST_GONE = 10_000
+_MAX_GONE = 10_000
 
 
 def key_of(manifest: JsonObject) -> Key:
@@ -105,7 +105,7 @@ class Versions:
             version = seen
         self._gone.pop(key, None)
         self._gone[key] = version
-        if len(self._gone) > _MOST_GONE:
+        if len(self._gone) > _MAX_GONE:
             self._gone.pop(next(iter(self._gone)))
 
     def watched(self, kind: str) -> str:
@@ -127,9 +127,9 @@ class Versions:
 
     def to_json(self, kinds: Collection[str]) -> JsonObject:
         """Return what is remembered of some kinds besides the objects: lists, watches, and deletions."""
-        gone: list[JsonValue] = [[*key, *it] for key, it in self._gone.items() if key[0] in kinds]
-        listed: JsonObject = {kind: it.text for kind, it in self._listed.items() if kind in kinds}
-        watched: JsonObject = {kind: it.text for kind, it in self._watched.items() if kind in kinds}
+        gone: list[JsonValue] = [[*key, *name] for key, name in self._gone.items() if key[0] in kinds]
+        listed: JsonObject = {kind: entry.text for kind, entry in self._listed.items() if kind in kinds}
+        watched: JsonObject = {kind: row.text for kind, row in self._watched.items() if kind in kinds}
         return {"listed": listed, "watched": watched, "gone": gone}
 
     def remember(self, plain: JsonObject) -> None:

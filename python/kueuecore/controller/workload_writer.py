@@ -101,7 +101,7 @@ class WorkloadWriter:
 
     def without_finalizer(self, stored: JsonObject, finalizer: str) -> Write:
         """Return the write that removes a finalizer from a stored Workload."""
-        kept = [it for it in list_at(stored, "metadata", "finalizers") if it != finalizer]
+        kept = [other for other in list_at(stored, "metadata", "finalizers") if other != finalizer]
         return self._next_write(stored)({"metadata": {"finalizers": kept}})
 
     def after_job(self, stored: JsonObject, report: JobReport, at: int) -> WorkloadState:
@@ -149,5 +149,8 @@ def _with_those_of_others(wanted: list[JsonValue], rendered: JsonObject) -> list
 
     A second pass starts from an older copy of the Workload (rules/08 §11.10), in which they may differ.
     """
-    ours = [it for it in wanted if text_at(it, "type") in _CONDITIONS]
-    return [*ours, *(it for it in list_at(rendered, "conditions") if text_at(it, "type") not in _CONDITIONS)]
+    ours = [value for value in wanted if text_at(value, "type") in _CONDITIONS]
+    return [
+        *ours,
+        *(condition for condition in list_at(rendered, "conditions") if text_at(condition, "type") not in _CONDITIONS),
+    ]

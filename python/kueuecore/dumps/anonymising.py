@@ -73,13 +73,13 @@ def anonymise(
     collecting = Walk()
     # Kinds are visited in the order of the rules: node labels come after whatever selects them.
     for kind, rule in RULES.items():
-        for it in read:
-            if text_at(it, "kind") == kind:
-                rule(collecting, it)
+        for manifest in read:
+            if text_at(manifest, "kind") == kind:
+                rule(collecting, manifest)
     asked, numeric = collecting.found.get("asked", set()), collecting.numeric
     names = collecting.taken(seed=seed, kept=_named_in_configuration(deciding))
     walk = Walk(names, shift, {"asked": asked}, numeric)
-    objects = tuple(object_at(RULES[text_at(it, "kind")](walk, it)) for it in read)
+    objects = tuple(object_at(RULES[text_at(manifest, "kind")](walk, manifest)) for manifest in read)
     after = replace(deciding, now=deciding.now + shift)
     before_facts = facts_of(deciding.of(given), walk)
     after_facts = facts_of(after.of(map(Manifest, objects)), Walk())
@@ -90,10 +90,10 @@ def _read(world: World) -> tuple[Sequence[JsonObject], dict[str, int]]:
     """The objects that decisions depend on, and how many there are of every other kind."""
     read: list[JsonObject] = []
     dropped: dict[str, int] = {}
-    for it in world.manifests:
-        kind = text_at(it.object, "kind")
+    for manifest in world.manifests:
+        kind = text_at(manifest.object, "kind")
         if kind in RULES:
-            read.append(it.object)
+            read.append(manifest.object)
         else:
             dropped[kind] = dropped.get(kind, 0) + 1
     return read, dict(sorted(dropped.items()))
@@ -104,7 +104,7 @@ def _named_in_configuration(deciding: Deciding) -> tuple[str, ...]:
     if deciding.configuration is None:
         return ()
     texts = set(_texts(json.loads(json.dumps(deciding.configuration.to_dict().get("resources")))))
-    return tuple(sorted(it for it in texts if not is_known_resource(it)))
+    return tuple(sorted(text for text in texts if not is_known_resource(text)))
 
 
 def _texts(value: JsonValue) -> Iterator[str]:
@@ -112,9 +112,9 @@ def _texts(value: JsonValue) -> Iterator[str]:
         case str():
             yield value
         case list():
-            for it in value:
-                yield from _texts(it)
+            for row in value:
+                yield from _texts(row)
         case dict():
-            for key, it in value.items():
+            for key, row in value.items():
                 yield key
-                yield from _texts(it)
+                yield from _texts(row)

@@ -77,12 +77,12 @@ class Decided:
     @cached_property
     def workloads(self) -> dict[str, WorkloadState]:
         """The states of the workloads, by `namespace/name`."""
-        return {it.key: it for it in self.engine.workloads()}
+        return {workload.key: workload for workload in self.engine.workloads()}
 
     @property
     def preemptions(self) -> tuple[Preemption, ...]:
         """All preemptions, in order."""
-        return tuple(it for decision in self.settled.decisions for it in decision.preemptions)
+        return tuple(preemption for decision in self.settled.decisions for preemption in decision.preemptions)
 
     def keys(self, name: str) -> tuple[str, ...]:
         """The Workload called `namespace/name`, or else the Workloads of the job with that name."""

@@ -44,15 +44,18 @@ def _facts(decided: Decided, walk: Walk) -> Iterator[tuple[str, JsonValue]]:
     engine, settled = decided.engine, decided.settled
     yield "ending", str(settled.ending)
     yield "cycles", len(settled.decisions)
-    for state in sorted(decided.workloads.values(), key=lambda it: it.key):
+    for state in sorted(decided.workloads.values(), key=lambda workload: workload.key):
         yield f"Workload {walk.key('workload', state.key)}", _workload(state, walk)
     for number, decision in enumerate(settled.decisions, 1):
-        yield f"admissions of cycle {number}", [walk.key("workload", it.key) for it in decision.admissions]
+        yield (
+            f"admissions of cycle {number}",
+            [walk.key("workload", admission.key) for admission in decision.admissions],
+        )
         yield (
             f"preemptions of cycle {number}",
             [
-                [walk.key("workload", it.key), walk.key("workload", it.preemptor), it.reason]
-                for it in decision.preemptions
+                [walk.key("workload", preemption.key), walk.key("workload", preemption.preemptor), preemption.reason]
+                for preemption in decision.preemptions
             ],
         )
     for placement in engine.placements():
@@ -64,8 +67,8 @@ def _facts(decided: Decided, walk: Walk) -> Iterator[tuple[str, JsonValue]]:
         yield (
             about,
             [
-                [*(walk.label_value(*pair) for pair in zip(levels, it.values, strict=False)), it.count]
-                for it in placement.domains
+                [*(walk.label_value(*pair) for pair in zip(levels, domain.values, strict=False)), domain.count]
+                for domain in placement.domains
             ],
         )
     for name in engine.cluster_queues():
@@ -73,16 +76,16 @@ def _facts(decided: Decided, walk: Walk) -> Iterator[tuple[str, JsonValue]]:
         about = f"ClusterQueue {walk.name('clusterQueue', name)}"
         counts: list[JsonValue] = [queue.pending_workloads, queue.reserving_workloads, queue.admitted_workloads]
         yield about, [queue.is_active, queue.reason, *counts]
-        yield f"queue of {about}", [walk.key("workload", it.key) for it in engine.pending(name)]
+        yield f"queue of {about}", [walk.key("workload", workload.key) for workload in engine.pending(name)]
     for row in engine.quota():
         category = "clusterQueue" if row.kind == "ClusterQueue" else "cohort"
         what = f"{walk.name('flavor', row.flavor)}/{walk.name('resource', row.resource)}"
         yield f"{what} of {row.kind} {walk.name(category, row.name)}", [row.usage, row.available, row.borrowed]
-    yield "events", [[it.reason, walk.key("workload", it.key)] for it in settled.events]
+    yield "events", [[event.reason, walk.key("workload", event.key)] for event in settled.events]
 
 
 def _longest(domains: tuple[object, ...]) -> tuple[str, ...]:
-    return max((getattr(it, "values", ()) for it in domains), key=len, default=())
+    return max((getattr(domain, "values", ()) for domain in domains), key=len, default=())
 
 
 def _workload(state: WorkloadState, walk: Walk) -> JsonValue:
@@ -93,24 +96,26 @@ def _workload(state: WorkloadState, walk: Walk) -> JsonValue:
         "reason": state.reason,
         "clusterQueue": state.cluster_queue and walk.name("clusterQueue", state.cluster_queue),
         "conditions": [
-            [*walk.condition(text_at(it, "type"), text_at(it, "reason")), text_at(it, "status")]
-            for it in state.status.get("conditions", ())
+            [*walk.condition(text_at(condition, "type"), text_at(condition, "reason")), text_at(condition, "status")]
+            for condition in state.status.get("conditions", ())
         ],
     }
     assignments = admission.get("podSetAssignments")
-    found["podSets"] = [_pod_set(object_at(it), walk) for it in assignments] if isinstance(assignments, list) else []
+    found["podSets"] = (
+        [_pod_set(object_at(assignment), walk) for assignment in assignments] if isinstance(assignments, list) else []
+    )
     return found
 
 
 def _pod_set(assignment: JsonObject, walk: Walk) -> JsonValue:
     usage = object_at(assignment, "resourceUsage")
     flavors = {
-        walk.name("resource", name): walk.name("flavor", str(it))
-        for name, it in object_at(assignment, "flavors").items()
+        walk.name("resource", name): walk.name("flavor", str(flavor))
+        for name, flavor in object_at(assignment, "flavors").items()
     }
     return [
         walk.name("podSet", text_at(assignment, "name")),
         assignment.get("count"),
         dict(sorted(flavors.items())),
-        {walk.name("resource", name): it for name, it in sorted(usage.items())},
+        {walk.name("resource", name): item for name, item in sorted(usage.items())},
     ]

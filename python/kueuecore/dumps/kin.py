@@ -23,14 +23,14 @@ def kin(objects: Sequence[JsonObject], decided: Decided, keys: Sequence[str]) ->
     queues = _tree(decided, {state.cluster_queue for key in keys if (state := decided.workloads.get(key)) is not None})
     outside = {key for key, state in decided.workloads.items() if key not in keys and state.cluster_queue not in queues}
     waiting = {key for key, state in decided.workloads.items() if key not in keys and state.stage is Stage.PENDING}
-    near = tuple(it for it in objects if _is_near(it, queues))
+    near = tuple(object_ for object_ in objects if _is_near(object_, queues))
     yield _without(near, decided, outside)
     yield _without(near, decided, outside | waiting)
 
 
 def _tree(decided: Decided, names: set[str | None]) -> set[str]:
     """All ClusterQueues in the trees of some of them."""
-    parents = {(it.kind, it.name): it.parent for it in decided.engine.quota()}
+    parents = {(row.kind, row.name): row.parent for row in decided.engine.quota()}
     for manifest in decided.world.manifests:
         kind, name = text_at(manifest.object, "kind"), text_at(manifest.object, "metadata", "name")
         if kind == "ClusterQueue":
@@ -47,7 +47,7 @@ def _tree(decided: Decided, names: set[str | None]) -> set[str]:
             seen.add(parent)
         return f"{kind}/{name}"
 
-    roots = {root(it) for it in names if it}
+    roots = {root(name) for name in names if name}
     return {name for kind, name in parents if kind == "ClusterQueue" and root(name) in roots}
 
 
@@ -71,7 +71,7 @@ def _without(objects: Sequence[JsonObject], decided: Decided, keys: set[str]) ->
     for key in keys:
         namespace, _, name = key.partition("/")
         gone.add(("Workload", namespace, name))
-    return tuple(it for it in objects if _ref(it) not in gone)
+    return tuple(object_ for object_ in objects if _ref(object_) not in gone)
 
 
 def _ref(plain: JsonObject) -> tuple[str, str, str]:

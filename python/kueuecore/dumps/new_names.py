@@ -23,7 +23,7 @@ _MAKERS = (
     "rdma",
 )
 _PLAIN = ("cpu", "ephemeral-storage", "memory", "pods", "storage")
-_MOST_TRIES = 200_000
+_MAX_TRIES = 200_000
 
 
 def new_names(prefix: str, names: Iterable[str], *, seed: int | None = None) -> dict[str, str]:
@@ -76,10 +76,10 @@ def new_resources(names: Iterable[str], kept: Iterable[str] = (), *, seed: int |
         True
     """
     ordered, stay = sorted(set(names)), set(kept)
-    custom = [it for it in ordered if not is_known_resource(it) and it not in stay]
-    found = {it: it for it in ordered if it not in custom}
+    custom = [entry for entry in ordered if not is_known_resource(entry) and entry not in stay]
+    found = {entry: entry for entry in ordered if entry not in custom}
     numbers = new_names("", custom, seed=seed)
-    beginnings = {it: _beginning(it, sorted(found), numbers[it]) for it in custom}
+    beginnings = {entry: _beginning(entry, sorted(found), numbers[entry]) for entry in custom}
     by_hash = sorted(ordered, key=fnv1a)
     for place, name in enumerate(by_hash):
         if name in found:
@@ -124,6 +124,6 @@ def _with_hash(beginning: str, low: int, high: int) -> str:
     """The first name with this prefix whose hash is between `low` and `high`."""
     for number in count() if high - low > 1 else ():
         candidate = f"{beginning}{number}"
-        if low < fnv1a(candidate) < high or number > _MOST_TRIES:
+        if low < fnv1a(candidate) < high or number > _MAX_TRIES:
             return candidate
     return beginning

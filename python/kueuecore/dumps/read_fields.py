@@ -81,9 +81,9 @@ def _labels_asked_for(walk: Walk, value: JsonValue) -> JsonValue:
     if not isinstance(value, dict):
         return None
     found: JsonObject = {
-        walk.label(key): walk.label_value(key, it or "")
-        for key, it in value.items()
-        if isinstance(it, str | None) and (key == HOSTNAME or walk.is_asked_for(key))
+        walk.label(key): walk.label_value(key, row or "")
+        for key, row in value.items()
+        if isinstance(row, str | None) and (key == HOSTNAME or walk.is_asked_for(key))
     }
     return found or None
 
@@ -92,7 +92,7 @@ def _label_map(walk: Walk, value: JsonValue) -> JsonValue:
     """Rename labels that something selects by, with their values."""
     if not isinstance(value, dict):
         return None
-    return {walk.asks_for(key): walk.label_value(key, str(it)) for key, it in value.items()}
+    return {walk.asks_for(key): walk.label_value(key, str(row)) for key, row in value.items()}
 
 
 def _requirement(walk: Walk, value: JsonValue) -> JsonValue:
@@ -101,14 +101,14 @@ def _requirement(walk: Walk, value: JsonValue) -> JsonValue:
     key = text_at(value, "key")
     if numeric := numeric_key(value):
         walk.numeric.add(numeric)
-    values: list[JsonValue] = [walk.label_value(key, str(it)) for it in list_at(value, "values")]
+    values: list[JsonValue] = [walk.label_value(key, str(value)) for value in list_at(value, "values")]
     found: JsonObject = {"key": walk.asks_for(key), "operator": value.get("operator")}
     return {**found, "values": values} if "values" in value else found
 
 
 def _field_requirement(walk: Walk, value: JsonValue) -> JsonValue:
     """Rename the values of a field requirement on nodes, which can only be on `metadata.name`."""
-    values: list[JsonValue] = [walk.name("node", str(it)) for it in list_at(value, "values")]
+    values: list[JsonValue] = [walk.name("node", str(value)) for value in list_at(value, "values")]
     return {**object_at(value), "values": values}
 
 
@@ -121,14 +121,14 @@ def _taint(walk: Walk, value: JsonValue) -> JsonValue:
     """Rename a taint or a toleration."""
     found: JsonObject = {}
     key = text_at(value, "key")
-    for field, it in object_at(value).items():
+    for field, entry in object_at(value).items():
         match field:
             case "key":
                 found[field] = walk.label(key)
             case "value":
-                found[field] = walk.label_value(key, str(it))
+                found[field] = walk.label_value(key, str(entry))
             case "operator" | "effect" | "tolerationSeconds":
-                found[field] = it
+                found[field] = entry
     return found
 
 
@@ -141,7 +141,7 @@ def _containers(walk: Walk, value: JsonValue) -> JsonValue:
     if not isinstance(value, list):
         return None
     rule = fields({"resources": _RESOURCES, "restartPolicy": keep})
-    return [{"name": f"c{index}", **object_at(rule(walk, it))} for index, it in enumerate(value, 1)]
+    return [{"name": f"c{index}", **object_at(rule(walk, row))} for index, row in enumerate(value, 1)]
 
 
 _POD_SPEC: Mapping[str, Rule] = {
@@ -193,7 +193,7 @@ def _conditions(types: tuple[str, ...] = ()) -> Rule:
         return {"type": kind, "reason": reason, **object_at(rest(walk, value))}
 
     return lambda walk, value: (
-        [rule(walk, it) for it in value if not types or text_at(it, "type") in types]
+        [rule(walk, row) for row in value if not types or text_at(row, "type") in types]
         if isinstance(value, list)
         else None
     )
@@ -201,26 +201,29 @@ def _conditions(types: tuple[str, ...] = ()) -> Rule:
 
 def _topology_assignment(walk: Walk, value: JsonValue) -> JsonValue:
     """Write domains one by one: the compressed form would reveal common prefixes of their names."""
-    levels = [str(it) for it in list_at(value, "levels")]
-    found: JsonObject = {"levels": [walk.asks_for(it) for it in levels]}
+    levels = [str(level) for level in list_at(value, "levels")]
+    found: JsonObject = {"levels": [walk.asks_for(level) for level in levels]}
     if domains := list_at(value, "domains"):
         found["domains"] = [
-            {**object_at(it), "values": [walk.label_value(*pair) for pair in _pairs(levels, list_at(it, "values"))]}
-            for it in domains
+            {
+                **object_at(domain),
+                "values": [walk.label_value(*pair) for pair in _pairs(levels, list_at(domain, "values"))],
+            }
+            for domain in domains
         ]
     if "slices" in object_at(value):
-        found["slices"] = [_slice(walk, levels, it) for it in list_at(value, "slices")]
+        found["slices"] = [_slice(walk, levels, slice_) for slice_ in list_at(value, "slices")]
     return found
 
 
 def _pairs(levels: list[str], values: list[JsonValue]) -> list[tuple[str, str]]:
-    return [(level, str(it)) for level, it in zip(levels, values, strict=False)]
+    return [(level, str(value)) for level, value in zip(levels, values, strict=False)]
 
 
 def _slice(walk: Walk, levels: list[str], value: JsonValue) -> JsonValue:
     per_level: list[JsonValue] = []
-    for level, it in zip(levels, list_at(value, "valuesPerLevel"), strict=False):
-        universal, individual = object_at(it).get("universal"), object_at(it, "individual")
+    for level, other in zip(levels, list_at(value, "valuesPerLevel"), strict=False):
+        universal, individual = object_at(other).get("universal"), object_at(other, "individual")
         if isinstance(universal, str):
             per_level.append({"universal": walk.label_value(level, universal)})
         else:
@@ -229,7 +232,7 @@ def _slice(walk: Walk, levels: list[str], value: JsonValue) -> JsonValue:
                 walk.label_value(level, f"{prefix}{root}{suffix}") for root in list_at(individual, "roots")
             ]
             per_level.append({"individual": {"roots": roots}})
-    kept = {field: it for field, it in object_at(value).items() if field in ("domainCount", "podCounts")}
+    kept = {field: entry for field, entry in object_at(value).items() if field in ("domainCount", "podCounts")}
     return {**kept, "valuesPerLevel": per_level}
 
 
@@ -247,7 +250,9 @@ _TOPOLOGY_REQUEST = fields(
         "podsetSliceRequiredTopologyConstraints": each(fields({"topology": _LABEL, "size": keep})),
     }
 )
-_FLAVORS = mapping(lambda walk, it: walk.name("resource", it), lambda walk, _, it: walk.name("flavor", str(it)))
+_FLAVORS = mapping(
+    lambda walk, entry: walk.name("resource", entry), lambda walk, _, entry: walk.name("flavor", str(entry))
+)
 _WORKLOAD_STATUS = fields(
     {
         "conditions": _conditions(),

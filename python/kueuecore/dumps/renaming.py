@@ -179,20 +179,20 @@ class Walk:
             seed: As for `new_names`.
             kept: Names to keep.
         """
-        given = {category: sorted(it - set(kept)) for category, it in self.found.items() if category != "asked"}
+        given = {category: sorted(row - set(kept)) for category, row in self.found.items() if category != "asked"}
         names = {
-            category: new_names(_PREFIXES[category], it, seed=seed)
-            for category, it in sorted(given.items())
+            category: new_names(_PREFIXES[category], item, seed=seed)
+            for category, item in sorted(given.items())
             if category not in ("resource", "uid")
         }
         uids = new_names("", given.get("uid", ()), seed=seed)
         names["uid"] = {old: f"00000000-0000-4000-8000-{number:>012}" for old, number in uids.items()}
         names["resource"] = new_resources(self.found.get("resource", ()), kept, seed=seed)
-        return Names({category: it for category, it in sorted(names.items()) if it})
+        return Names({category: item for category, item in sorted(names.items()) if item})
 
 
 def _is_known_domain(domain: str) -> bool:
-    return any(domain == it or domain.endswith(f".{it}") for it in _KNOWN_DOMAINS)
+    return any(domain == other or domain.endswith(f".{other}") for other in _KNOWN_DOMAINS)
 
 
 Rule: TypeAlias = Callable[[Walk, JsonValue], JsonValue]
@@ -226,13 +226,15 @@ def name(category: str) -> Rule:
 
 def each(rule: Rule) -> Rule:
     """Apply a rule to each element of a list."""
-    return lambda walk, value: [rule(walk, it) for it in value] if isinstance(value, list) else None
+    return lambda walk, value: [rule(walk, row) for row in value] if isinstance(value, list) else None
 
 
 def mapping(key: Callable[[Walk, str], str], value: Callable[[Walk, str, JsonValue], JsonValue]) -> Rule:
     """Apply functions to the keys and values of a mapping with user-chosen keys."""
     return lambda walk, given: (
-        {key(walk, it): value(walk, it, inner) for it, inner in given.items()} if isinstance(given, dict) else None
+        {key(walk, other): value(walk, other, inner) for other, inner in given.items()}
+        if isinstance(given, dict)
+        else None
     )
 
 
@@ -251,7 +253,7 @@ def fields(rules: Mapping[str, Rule]) -> Rule:
     return rule
 
 
-resources = mapping(lambda walk, it: walk.name("resource", it), lambda _, __, amount: amount)
+resources = mapping(lambda walk, entry: walk.name("resource", entry), lambda _, __, amount: amount)
 """Quantities by resource."""
 
 

@@ -53,7 +53,7 @@ class KeepsPending:
 
     def as_in(self, decided: Decided) -> KeepsPending:
         """Fill in the reason and message from a dump."""
-        found = [it for it in _states(decided, self.name) if self._is_meant(it)]
+        found = [state for state in _states(decided, self.name) if self._is_meant(state)]
         if not found:
             wanted = f' with "{self.message}" in its message' if self.message else ""
             _refuse(decided, self.name, f"is not pending{wanted}")
@@ -62,8 +62,8 @@ class KeepsPending:
 
     def is_in(self, decided: Decided) -> bool:
         """Whether the decision is shown."""
-        found = (it for it in _states(decided, self.name) if self._is_meant(it))
-        return any(bool(self.message) or self.whole in (("", ""), _without_numbers(it)) for it in found)
+        found = (state for state in _states(decided, self.name) if self._is_meant(state))
+        return any(bool(self.message) or self.whole in (("", ""), _without_numbers(state)) for state in found)
 
     def about(self, decided: Decided) -> tuple[str, ...]:
         """The workload."""
@@ -89,7 +89,7 @@ class Admits:
 
     def as_in(self, decided: Decided) -> Admits:
         """Fill in the ClusterQueue and flavors from a dump."""
-        found = [it for it in _states(decided, self.name) if it.stage is Stage.ADMITTED]
+        found = [state for state in _states(decided, self.name) if state.stage is Stage.ADMITTED]
         if not found:
             _refuse(decided, self.name, "is not admitted")
         return Admits(name=self.name, cluster_queue=found[0].cluster_queue, flavors=_flavors(found[0]))
@@ -129,7 +129,7 @@ class Preempts:
         if not reasons:
             for name in (self.preemptor, self.victim):
                 _states(decided, name, must_be=True)
-            by = [f"{it.preemptor} preempts {it.key}" for it in decided.preemptions]
+            by = [f"{preemption.preemptor} preempts {preemption.key}" for preemption in decided.preemptions]
             remedy = f"choose one of: {', '.join(by[:5])}" if by else "there are no preemptions here"
             raise ManifestError.of(f"{self.preemptor} does not preempt {self.victim}", remedy=remedy)
         return Preempts(preemptor=self.preemptor, victim=self.victim, reasons=reasons)
@@ -137,7 +137,7 @@ class Preempts:
     def is_in(self, decided: Decided) -> bool:
         """Whether the decision is shown."""
         found = self._reasons(decided)
-        return any(not self.reasons or it in self.reasons for it in found)
+        return any(not self.reasons or reason in self.reasons for reason in found)
 
     def about(self, decided: Decided) -> tuple[str, ...]:
         """Both workloads."""
@@ -145,8 +145,12 @@ class Preempts:
 
     def _reasons(self, decided: Decided) -> tuple[str, ...]:
         preemptors, victims = decided.keys(self.preemptor), decided.keys(self.victim)
-        of_them = (it for it in decided.preemptions if it.preemptor in preemptors and it.key in victims)
-        return tuple(sorted({it.reason for it in of_them}))
+        of_them = (
+            preemption
+            for preemption in decided.preemptions
+            if preemption.preemptor in preemptors and preemption.key in victims
+        )
+        return tuple(sorted({preemption.reason for preemption in of_them}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +193,7 @@ def _refuse(decided: Decided, name: str, what: str) -> None:
 
 
 def _flavors(state: WorkloadState) -> tuple[tuple[str, str, str], ...]:
-    return tuple((name, *it) for name, flavors in state.flavors.items() for it in sorted(flavors.items()))
+    return tuple((name, *item) for name, flavors in state.flavors.items() for item in sorted(flavors.items()))
 
 
 def _without_numbers(state: WorkloadState) -> tuple[str, str]:

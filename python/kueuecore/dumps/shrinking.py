@@ -68,7 +68,7 @@ def shrink(
     given = tuple(manifests)
     decided = deciding.of(given)
     wanted = showing.as_in(decided)
-    first: _Objects = tuple(it.object for it in given)
+    first: _Objects = tuple(manifest.object for manifest in given)
     smallest, n_tries = first, 0
 
     def note(tries: int, found: _Objects) -> None:
@@ -84,7 +84,7 @@ def shrink(
             return False
 
     try:
-        near = (it for it in reversed([*kin(first, decided, showing.about(decided))]) if shows(it))
+        near = (row for row in reversed([*kin(first, decided, showing.about(decided))]) if shows(row))
         smallest = next(near, first)
         smallest_by(smallest, _candidates_of, shows, progress=note)
     except KeyboardInterrupt:

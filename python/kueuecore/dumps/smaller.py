@@ -14,7 +14,7 @@ Thing = TypeVar("Thing")
 # Fields that identify an object.
 _IDENTITY = ("apiVersion", "kind", "metadata")
 # Larger numbers are only halved.
-_MOST_BY_ONE = 16
+_MAX_BY_ONE = 16
 _NAMES = ("name", "namespace", "generateName")
 
 
@@ -47,15 +47,15 @@ def simpler_object(plain: JsonObject) -> Iterator[JsonObject]:
         [{'kind': 'A', 'metadata': {'name': 'a'}}, {'kind': 'A', 'metadata': {'name': 'a'}, 'spec': {}}, \
 {'kind': 'A', 'metadata': {'name': 'a'}, 'spec': {'n': 1}}]
     """
-    for field in sorted(plain, key=lambda it: it != "status"):
+    for field in sorted(plain, key=lambda json_value: json_value != "status"):
         if field not in _IDENTITY:
-            yield {name: it for name, it in plain.items() if name != field}
+            yield {name: json_value for name, json_value in plain.items() if name != field}
             for simpler in _simpler_value(plain[field]):
                 yield {**plain, field: simpler}
     metadata = plain.get("metadata")
     for field, value in metadata.items() if isinstance(metadata, dict) else ():
         if field not in _NAMES:
-            yield {**plain, "metadata": {name: it for name, it in metadata.items() if name != field}}  # type: ignore[union-attr]
+            yield {**plain, "metadata": {name: json_value for name, json_value in metadata.items() if name != field}}  # type: ignore[union-attr]
             for simpler in _simpler_value(value):
                 yield {**plain, "metadata": {**metadata, field: simpler}}  # type: ignore[dict-item]
 
@@ -63,7 +63,7 @@ def simpler_object(plain: JsonObject) -> Iterator[JsonObject]:
 def simpler(value: JsonObject) -> Iterator[JsonObject]:
     """Simplify a mapping: drop a field, or simplify its value."""
     for name, inner in value.items():
-        yield {key: it for key, it in value.items() if key != name}
+        yield {key: row for key, row in value.items() if key != name}
         for less in _simpler_value(inner):
             yield {**value, name: less}
 
@@ -78,4 +78,4 @@ def _simpler_value(value: JsonValue) -> Iterator[JsonValue]:
             for less in _simpler_value(value[index]):
                 yield [*value[:index], less, *value[index + 1 :]]
     elif isinstance(value, int) and not isinstance(value, bool) and value > 1:
-        yield from sorted({1, value // 2, *([value - 1] if value <= _MOST_BY_ONE else [])})
+        yield from sorted({1, value // 2, *([value - 1] if value <= _MAX_BY_ONE else [])})

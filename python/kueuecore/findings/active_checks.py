@@ -33,7 +33,7 @@ def with_active_checks(world: World, *, now: int, assumes_active: bool = False) 
         return world
     manifests = world.manifests if world.trusted else _of_provisioning(world.manifests, now)
     if assumes_active:
-        manifests = [as_active(it, now=now) for it in manifests]
+        manifests = [as_active(manifest, now=now) for manifest in manifests]
     return replace(world, manifests=tuple(manifests))
 
 
@@ -51,7 +51,14 @@ def as_active(manifest: Manifest, *, now: int) -> Manifest:
 
 def activity_of(check: JsonObject) -> JsonObject:
     """Return the condition Active of an AdmissionCheck; an empty object if it has none."""
-    return next((object_at(it) for it in list_at(check, "status", "conditions") if text_at(it, "type") == "Active"), {})
+    return next(
+        (
+            object_at(condition)
+            for condition in list_at(check, "status", "conditions")
+            if text_at(condition, "type") == "Active"
+        ),
+        {},
+    )
 
 
 def is_check(manifest: Manifest) -> bool:

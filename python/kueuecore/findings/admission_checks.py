@@ -42,7 +42,9 @@ def inactive_checks(facts: Facts) -> Iterator[Hit]:
             queues.setdefault(needed, []).append(name)
     given = replace(facts.world, manifests=facts.given)
     world = with_active_checks(given, now=facts.now, assumes_active=facts.assumes_active_checks)
-    checks = {text_at(it.object, "metadata", "name"): it for it in world.manifests if is_check(it)}
+    checks = {
+        text_at(manifest.object, "metadata", "name"): manifest for manifest in world.manifests if is_check(manifest)
+    }
     for name, check in checks.items():
         activity = activity_of(check.object)
         if name not in queues or text_at(activity, "status") == "True":
@@ -62,7 +64,7 @@ def _named_checks(queue: JsonObject) -> Iterator[tuple[str, str]]:
     strategy = list_at(queue, "spec", "admissionChecksStrategy", "admissionChecks")
     if strategy:
         path = "spec.admissionChecksStrategy.admissionChecks"
-        named = [(f"{path}[{index}].name", object_at(it).get("name")) for index, it in enumerate(strategy)]
+        named = [(f"{path}[{index}].name", object_at(check).get("name")) for index, check in enumerate(strategy)]
     else:
         # Only v1beta1 has this field.
         plain = list_at(queue, "spec", "admissionChecks") if text_at(queue, "apiVersion").endswith("/v1beta1") else []

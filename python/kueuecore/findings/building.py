@@ -33,7 +33,7 @@ def facts_of(
     newest = world.newest_time()
     at = now if now is not None else newest if newest is not None else 0
     # Manifests have no status, and need none.
-    world = replace(world, manifests=tuple(as_active(it, now=at) for it in world.manifests))
+    world = replace(world, manifests=tuple(as_active(manifest, now=at) for manifest in world.manifests))
     engine = Engine(configuration)
     applied = world.apply_to(engine, now=at)
     return Facts(

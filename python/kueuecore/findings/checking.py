@@ -63,7 +63,7 @@ def check(
         ...     print(finding.code, finding.name, finding.severity, finding.problem.line, finding.problem.field)
         KC401 missing-cluster-queue error 5 spec.clusterQueue
     """
-    given = tuple(as_manifest(it, f"objects[{i}]") for i, it in enumerate(each("objects", objects)))
+    given = tuple(as_manifest(object_, f"objects[{i}]") for i, object_ in enumerate(each("objects", objects)))
     from kueuecore.findings.registry import chosen  # imports all rules
 
     rules = chosen(each("select", select), each("ignore", ignore))
@@ -71,7 +71,7 @@ def check(
     facts = facts_of(given, configuration=configuration, now=at, trusted=flag("trusted", trusted))
     facts.configuration_manifest = configuration_manifest
     facts.assumes_active_checks = flag("assumes_active_checks", assumes_active_checks)
-    files = {name: place for place, name in reversed(list(enumerate(it.source.file for it in given)))}
+    files = {name: place for place, name in reversed(list(enumerate(object_.source.file for object_ in given)))}
 
     def order(finding: Finding) -> tuple[int, int, str]:
         problem = finding.problem

@@ -75,7 +75,7 @@ def circles(facts: Facts) -> Iterator[Hit]:
     """Every ClusterQueue below such a cycle is inactive (rules/02 §4)."""
     for circle in facts.tree.cycles:
         owner = facts.cohorts[circle[0].name]
-        chain = " -> ".join(it.name for it in (*circle, circle[0]))
+        chain = " -> ".join(entry.name for entry in (*circle, circle[0]))
         yield hit(
             owner,
             f"cohorts form a cycle, {chain}, so no ClusterQueue below them admits anything",
@@ -92,7 +92,9 @@ def unused_cohorts(facts: Facts) -> Iterator[Hit]:
     for name, owner in facts.cohorts.items():
         node = Node("Cohort", name)
         path = tree.path(node)
-        lends = any(it.nominal for it in tree.quotas.get(node, {}).values()) and path and tree.members.get(path[-1])
+        lends = (
+            any(quota.nominal for quota in tree.quotas.get(node, {}).values()) and path and tree.members.get(path[-1])
+        )
         if facts.cluster_queues and node not in named and not lends:
             yield hit(
                 owner,
@@ -109,7 +111,7 @@ def weight_zero(facts: Facts) -> Iterator[Hit]:
         node = Node(text_at(owner.object, "kind"), text_at(owner.object, "metadata", "name"))
         weight = number(object_at(owner.object, "spec", "fairSharing").get("weight"))
         quotas = facts.tree.quotas.get(node, {}).values()
-        if weight == 0 and node in facts.tree.parents and not any(it.total for it in quotas):
+        if weight == 0 and node in facts.tree.parents and not any(quota.total for quota in quotas):
             yield hit(
                 owner,
                 "it has no quota of its own, and with weight 0 it borrows only what nobody else in the cohort wants",

@@ -65,7 +65,7 @@ def _containers(pod_set: JsonValue) -> Iterator[tuple[str, JsonObject]]:
 def stale_priorities(facts: Facts) -> Iterator[Hit]:
     """Kueue gives it the value of the class when it starts, and when the class changes (rules/01 §5)."""
     classes = facts.of_kind("WorkloadPriorityClass")
-    made = {key_of(it.object) for it in facts.world.made}
+    made = {key_of(manifest.object) for manifest in facts.world.made}
     for key, workload in facts.workloads.items():
         spec = object_at(workload.object, "spec")
         name = text_at(spec, "priorityClassRef", "name") or text_at(spec, "priorityClassName")

@@ -84,7 +84,7 @@ class Facts:
 
     def of_kind(self, kind: str) -> dict[str, Manifest]:
         """Objects of a kind without namespaces, by name."""
-        return {name: it for (_, name), it in self._by_kind.get(kind, {}).items()}
+        return {name: row for (_, name), row in self._by_kind.get(kind, {}).items()}
 
     @cached_property
     def cluster_queues(self) -> Mapping[str, Manifest]:
@@ -114,14 +114,20 @@ class Facts:
     @cached_property
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
         """The labels of the Namespaces that were given; added ones have no labels of their own."""
-        named = {text_at(it.object, "metadata", "name") for it in self.given if _is_core(it, "Namespace")}
+        named = {
+            text_at(assignment.object, "metadata", "name")
+            for assignment in self.given
+            if _is_core(assignment, "Namespace")
+        }
         found = self.of_kind("Namespace")
-        return {name: texts_at(it.object, "metadata", "labels") for name, it in found.items() if name in named}
+        return {
+            name: texts_at(manifest.object, "metadata", "labels") for name, manifest in found.items() if name in named
+        }
 
     @cached_property
     def workloads(self) -> Mapping[tuple[str, str], Manifest]:
         """Workloads by namespace and name, those of jobs among them."""
-        return {key_of(it.object): it for it in self.world.manifests if is_workload(it.object)}
+        return {key_of(manifest.object): manifest for manifest in self.world.manifests if is_workload(manifest.object)}
 
     @cached_property
     def tree(self) -> QuotaTree:
@@ -172,7 +178,7 @@ class Facts:
     def states(self) -> Mapping[tuple[str, str], WorkloadState]:
         """The final state of each workload, by namespace and name."""
         states = self.settled_engine.workloads()
-        return {(it.namespace or DEFAULT_NAMESPACE, it.name): it for it in states}
+        return {(state.namespace or DEFAULT_NAMESPACE, state.name): state for state in states}
 
     def state_of(self, manifest: Manifest) -> WorkloadState | None:
         """The final state of a Workload."""
@@ -182,7 +188,11 @@ class Facts:
     def empty_engine(self) -> Engine:
         """An engine with all objects but workloads and pods."""
         engine = Engine(self.configuration)
-        others = [it for it in self.world.manifests if not is_workload(it.object) and not _is_core(it, "Pod")]
+        others = [
+            manifest
+            for manifest in self.world.manifests
+            if not is_workload(manifest.object) and not _is_core(manifest, "Pod")
+        ]
         engine.apply(others, now=self.now, trusted=self.world.trusted)
         return engine
 
@@ -200,7 +210,7 @@ class Facts:
             if self._may_enter(workload):
                 kind = work_of(workload)
                 if kind not in answers:
-                    plain = {name: it for name, it in workload.object.items() if name != "status"}
+                    plain = {name: manifest for name, manifest in workload.object.items() if name != "status"}
                     answers[kind] = self.empty_engine.what_if(plain, now=self.now, trusted=self.world.trusted)
                 found[key] = answers[kind]
         return found

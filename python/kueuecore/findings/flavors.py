@@ -24,7 +24,7 @@ def unused_flavors(facts: Facts) -> Iterator[Hit]:
     """Without any ClusterQueue, they are assumed to be elsewhere."""
     if not facts.cluster_queues:
         return
-    used = {it.flavor for queue in facts.cluster_queues.values() for it in quota_fields(queue)}
+    used = {field.flavor for queue in facts.cluster_queues.values() for field in quota_fields(queue)}
     for name, flavor in facts.flavors.items():
         if name not in used:
             yield hit(
@@ -76,7 +76,7 @@ def taints_of_no_node(facts: Facts) -> Iterator[Hit]:
     for flavor in _flavors_on_nodes(facts):
         nodes = nodes_with(texts_at(flavor.object, "spec", "nodeLabels"), facts.nodes)
         for index, taint in enumerate(list_at(flavor.object, "spec", "nodeTaints")):
-            if nodes and not any(_key(taint) in map(_key, list_at(it.object, "spec", "taints")) for it in nodes):
+            if nodes and not any(_key(taint) in map(_key, list_at(node.object, "spec", "taints")) for node in nodes):
                 yield hit(
                     flavor,
                     f"none of its Nodes has the taint {_written(taint)}, yet workloads must tolerate it",
@@ -97,11 +97,11 @@ def untolerated_taints(facts: Facts) -> Iterator[Hit]:
         if facts.looks_at_nodes and text_at(flavor.object, *TOPOLOGY_NAME):
             continue
         nodes = nodes_with(texts_at(flavor.object, "spec", "nodeLabels"), facts.nodes)
-        known = {_key(it) for it in list_at(flavor.object, "spec", "nodeTaints")}
+        known = {_key(node_taint) for node_taint in list_at(flavor.object, "spec", "nodeTaints")}
         tolerations = list_at(flavor.object, "spec", "tolerations")
         for taint in list_at(nodes[0].object, "spec", "taints") if nodes else ():
-            on_all = all(_key(taint) in map(_key, list_at(it.object, "spec", "taints")) for it in nodes)
-            is_met = _key(taint) in known or any(_tolerates(it, taint) for it in tolerations)
+            on_all = all(_key(taint) in map(_key, list_at(node.object, "spec", "taints")) for node in nodes)
+            is_met = _key(taint) in known or any(_tolerates(toleration, taint) for toleration in tolerations)
             if on_all and text_at(taint, "effect") in _KEEPS_OUT and not is_met:
                 yield hit(
                     flavor,

@@ -34,16 +34,16 @@ def unmanaged_jobs(facts: Facts) -> Iterator[Hit]:
 
     It is a note where no Configuration is given: the kind may be enabled elsewhere.
     """
-    for it in facts.world.ignored:
-        is_assumed = it.reason.startswith("the integration") and facts.configuration_manifest is None
-        is_owned = it.reason.endswith("owns it, and has the Workload")
-        names_queue = _QUEUE in texts_at(it.manifest.object, "metadata", "labels")
-        if names_queue and not (is_owned or it.reason.startswith(_AT_REST) or _is_group(it)):
+    for ignored in facts.world.ignored:
+        is_assumed = ignored.reason.startswith("the integration") and facts.configuration_manifest is None
+        is_owned = ignored.reason.endswith("owns it, and has the Workload")
+        names_queue = _QUEUE in texts_at(ignored.manifest.object, "metadata", "labels")
+        if names_queue and not (is_owned or ignored.reason.startswith(_AT_REST) or _is_group(ignored)):
             yield hit(
-                it.manifest,
-                f"it gets no Workload, so it runs outside of all quota: {it.reason.partition(': name it')[0]}",
+                ignored.manifest,
+                f"it gets no Workload, so it runs outside of all quota: {ignored.reason.partition(': name it')[0]}",
                 field=f"metadata.labels[{_QUEUE}]",
-                remedy=_remedy(it.reason, is_assumed=is_assumed),
+                remedy=_remedy(ignored.reason, is_assumed=is_assumed),
                 severity=Severity.NOTE if is_assumed else None,
             )
 
@@ -61,13 +61,13 @@ def _remedy(reason: str, *, is_assumed: bool) -> str:
 @rule("KC410", "incomplete-pod-group", Severity.WARNING, "a group of pods that gets no Workload, so that they wait")
 def incomplete_pod_groups(facts: Facts) -> Iterator[Hit]:
     """Its pods are fewer than their pod-group-total-count says, or do not agree."""
-    for it in facts.world.ignored:
-        if _is_group(it) and not it.reason.startswith(_AT_REST):
-            group = _group_of(it.manifest)
-            is_short = "fewer runnable pods" in it.reason
+    for ignored in facts.world.ignored:
+        if _is_group(ignored) and not ignored.reason.startswith(_AT_REST):
+            group = _group_of(ignored.manifest)
+            is_short = "fewer runnable pods" in ignored.reason
             yield hit(
-                it.manifest,
-                f"group {quoted(group)} gets no Workload, so its pods stay gated: {it.reason}",
+                ignored.manifest,
+                f"group {quoted(group)} gets no Workload, so its pods stay gated: {ignored.reason}",
                 field=f"metadata.annotations[{TOTAL_COUNT}]",
                 remedy="create the other pods, or correct the count"
                 if is_short
@@ -80,16 +80,16 @@ def excess_pods(facts: Facts) -> Iterator[Hit]:
     """Kueue keeps those with its finalizer, then those that have started, then the oldest (rules/10 §5.4)."""
     configuration = JobsConfiguration() if facts.configuration is None else JobsConfiguration.of(facts.configuration)
     groups: dict[tuple[str, str], list[Manifest]] = {}
-    without = {id(it.manifest) for it in facts.world.ignored}
+    without = {id(ignored.manifest) for ignored in facts.world.ignored}
     for manifest in facts.given:
         if text_at(manifest.object, "kind") == "Pod" and (name := _group_of(manifest)):
             groups.setdefault((text_at(manifest.object, "metadata", "namespace"), name), []).append(manifest)
     for (_, name), pods in groups.items():
         count = texts_at(pods[0].object, "metadata", "annotations").get(TOTAL_COUNT, "")
-        running = [it for it in pods if is_runnable_or_succeeded(it.object, configuration)]
-        if not count.isdecimal() or any(id(it) in without for it in pods):
+        running = [pod for pod in pods if is_runnable_or_succeeded(pod.object, configuration)]
+        if not count.isdecimal() or any(id(pod) in without for pod in pods):
             continue
-        for manifest in sorted(running, key=lambda it: by_precedence(it.object))[int(count) :]:
+        for manifest in sorted(running, key=lambda pod: by_precedence(pod.object))[int(count) :]:
             yield hit(
                 manifest,
                 f"group {quoted(name)} has {len(running)} pods and counts {count}, so Kueue deletes this one",
@@ -106,15 +106,24 @@ def lost_tolerations(facts: Facts) -> Iterator[Hit]:
         if text_at(job.object, "kind") != "TrainJob" or workload is None or state is None:
             continue
         queue = facts.cluster_queues.get(state.cluster_queue or "")
-        names = dict.fromkeys(it.flavor for it in quota_fields(queue)) if queue else {}
+        names = dict.fromkeys(field.flavor for field in quota_fields(queue)) if queue else {}
         given = {
             name: list_at(facts.flavors[name].object, "spec", "tolerations") for name in names if name in facts.flavors
         }
         for pod_set in list_at(workload.object, "spec", "podSets"):
             own = list_at(pod_set, "template", "spec", "tolerations")
-            flavor = next((name for name, it in given.items() if it and any(one not in it for one in own)), "")
+            flavor = next(
+                (
+                    name
+                    for name, assignment in given.items()
+                    if assignment and any(one not in assignment for one in own)
+                ),
+                "",
+            )
             if flavor:
-                lost = [text_at(it, "key") or "any taint" for it in own if it not in given[flavor]]
+                lost = [
+                    text_at(toleration, "key") or "any taint" for toleration in own if toleration not in given[flavor]
+                ]
                 yield hit(
                     job,
                     f"in flavor {flavor}, which has tolerations, pod set {text_at(pod_set, 'name')} loses its own: "

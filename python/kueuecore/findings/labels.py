@@ -12,8 +12,8 @@ from kueuecore.world import NAMESPACE_NAME_LABEL, World
 
 __all__ = ["correction", "missing_labels", "names_of", "nodes_with", "pairs", "selects", "unmet"]
 
-_MOST_NAMES = 3
-_MOST_KNOWN = 100
+_MAX_NAMES = 3
+_MAX_KNOWN = 100
 
 
 def selects(selector: JsonValue, labels: Mapping[str, str]) -> bool:
@@ -28,7 +28,7 @@ def selects(selector: JsonValue, labels: Mapping[str, str]) -> bool:
     if not isinstance(selector, dict):
         return False
     is_like = texts_at(selector, "matchLabels").items() <= dict(labels).items()
-    return is_like and all(_meets(it, labels) for it in list_at(selector, "matchExpressions"))
+    return is_like and all(_meets(expression, labels) for expression in list_at(selector, "matchExpressions"))
 
 
 def unmet(selector: JsonValue, labels: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -39,10 +39,10 @@ def unmet(selector: JsonValue, labels: Mapping[str, str]) -> list[tuple[str, str
         [('team', 'team=a'), ('old', 'old')]
     """
     wanted = texts_at(selector, "matchLabels").items()
-    expressions = [it for it in list_at(selector, "matchExpressions") if not _meets(it, labels)]
+    expressions = [expression for expression in list_at(selector, "matchExpressions") if not _meets(expression, labels)]
     return [
         *((key, f"{key}={value}") for key, value in wanted if labels.get(key) != value),
-        *((text_at(it, "key"), _written(it)) for it in expressions),
+        *((text_at(expression, "key"), _written(expression)) for expression in expressions),
     ]
 
 
@@ -87,7 +87,7 @@ def _meets(expression: JsonValue, labels: Mapping[str, str]) -> bool:
 
 def nodes_with(labels: Mapping[str, str], nodes: Mapping[str, Manifest]) -> list[Manifest]:
     """The Nodes that have all of these labels."""
-    return [it for it in nodes.values() if labels.items() <= texts_at(it.object, "metadata", "labels").items()]
+    return [node for node in nodes.values() if labels.items() <= texts_at(node.object, "metadata", "labels").items()]
 
 
 def pairs(labels: Mapping[str, str]) -> str:
@@ -103,8 +103,8 @@ def names_of(names: Iterable[str]) -> str:
         'a, b, c and 2 more'
     """
     every = list(names)
-    rest = len(every) - _MOST_NAMES
-    return ", ".join(every[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(every) - _MAX_NAMES
+    return ", ".join(every[:_MAX_NAMES]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def correction(name: str, known: Iterable[str], *, kind: str) -> str:
@@ -120,5 +120,5 @@ def correction(name: str, known: Iterable[str], *, kind: str) -> str:
         ('did you mean spot-vm?', 'create the ResourceFlavor, or correct the name')
     """
     # Comparing takes long: only names of about the same length may be meant.
-    near = near_names(name, nsmallest(_MOST_KNOWN, known, key=lambda it: abs(len(it) - len(name))))
+    near = near_names(name, nsmallest(_MAX_KNOWN, known, key=lambda entry: abs(len(entry) - len(name))))
     return f"did you mean {near[0]}?" if near else f"create the {kind}, or correct the name"

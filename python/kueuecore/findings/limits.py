@@ -84,8 +84,8 @@ def unshared_flavors(facts: Facts) -> Iterator[Hit]:
         path = tree.path(node)
         if node.kind != "ClusterQueue" or len(path) < 2 or not quotas.nominal or quotas.lending_limit is not None:
             continue
-        others = [it for it in tree.members[path[-1]] if it != node]
-        is_shared = any(field.flavor == flavor for it in others for flavor, _ in tree.quotas.get(it, {}))
+        others = [member for member in tree.members[path[-1]] if member != node]
+        is_shared = any(field.flavor == flavor for other in others for flavor, _ in tree.quotas.get(other, {}))
         if others and not is_shared and (node, field.flavor) not in reported:
             reported.add((node, field.flavor))
             yield hit(
@@ -103,7 +103,7 @@ def idle_cohort_quota(facts: Facts) -> Iterator[Hit]:
         if node.kind != "Cohort" or not quotas.nominal or not (path := facts.tree.path(node)):
             continue
         members = facts.tree.members.get(path[-1], ())
-        if not any((field.flavor, field.resource) in facts.tree.quotas.get(it, {}) for it in members):
+        if not any((field.flavor, field.resource) in facts.tree.quotas.get(member, {}) for member in members):
             yield hit(
                 owner,
                 f"no ClusterQueue in the cohort lists {field.resource} in flavor {field.flavor}, so nobody can use it",

@@ -14,7 +14,7 @@ from kueuecore.world import DEFAULT_NAMESPACE
 
 __all__ = ["preemption_loops"]
 
-_MOST_SHRINKING = 15_000
+_MAX_SHRINKING = 15_000
 """The work of finding the smallest objects: a second or two."""
 
 
@@ -25,7 +25,7 @@ def preemption_loops(facts: Facts) -> Iterator[Hit]:
     if loop is None:
         return
     keys = frozenset(map(_key, loop.keys))
-    shrinking = Effort(_MOST_SHRINKING)
+    shrinking = Effort(_MAX_SHRINKING)
     world = smallest_world(facts, keys, lambda some: _loop_in(some, shrinking) is not None, shrinking)
     loop = _loop_in(world) or loop
     workload = facts.written(facts.workloads[_key(loop.preemptions[0].preemptor)])
@@ -38,7 +38,7 @@ def preemption_loops(facts: Facts) -> Iterator[Hit]:
             lambda some: _loop_in(some) is None,
             otherwise="give them the same priority, or let fewer ClusterQueues preempt",
         ),
-        world=[it.object for it in world.given],
+        world=[assignment.object for assignment in world.given],
     )
 
 

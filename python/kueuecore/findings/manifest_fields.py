@@ -61,9 +61,9 @@ def parent_of(manifest: Manifest) -> str:
 def work_of(workload: Manifest) -> str:
     """What a Workload asks of its queue, as text: equal for those that differ only in name, age and owner."""
     metadata = object_at(workload.object, "metadata")
-    labels = {name: it for name, it in object_at(metadata, "labels").items() if name != _JOB_UID}
+    labels = {name: label for name, label in object_at(metadata, "labels").items() if name != _JOB_UID}
     spec = object_at(workload.object, "spec")
-    pod_sets: list[JsonValue] = [_without_labels(object_at(it)) for it in list_at(spec, "podSets")]
+    pod_sets: list[JsonValue] = [_without_labels(object_at(pod_set)) for pod_set in list_at(spec, "podSets")]
     asked: JsonObject = {
         "namespace": key_of(workload.object)[0],
         "labels": labels,
@@ -76,5 +76,5 @@ def work_of(workload: Manifest) -> str:
 def _without_labels(pod_set: JsonObject) -> JsonObject:
     """A pod set without the labels of its pods, which name their job, and which no decision reads."""
     template = object_at(pod_set, "template")
-    metadata = {name: it for name, it in object_at(template, "metadata").items() if name != "labels"}
+    metadata = {name: entry for name, entry in object_at(template, "metadata").items() if name != "labels"}
     return {**pod_set, "template": {**template, "metadata": metadata}}

@@ -39,7 +39,10 @@ _ANNOTATIONS_OF_0_20 = frozenset((
 # fmt: on
 # Those that people write; of the others nobody cares where they are.
 _ONLY_LABELS = {"queue-name", "priority-class"}
-_ONLY_ANNOTATIONS = {it for it in _ANNOTATIONS if it.startswith("podset-")} | {"pod-group-total-count", "elastic-job"}
+_ONLY_ANNOTATIONS = {annotation for annotation in _ANNOTATIONS if annotation.startswith("podset-")} | {
+    "pod-group-total-count",
+    "elastic-job",
+}
 # Read by others: OpenShift's operator has Kueue manage the namespaces that have it.
 _OF_OTHERS = {"kueue.openshift.io/managed"}
 
@@ -88,24 +91,26 @@ def _metadata_of(plain: JsonObject) -> Iterator[tuple[str, JsonObject]]:
         if isinstance(value, dict):
             if metadata := object_at(value, "metadata"):
                 yield f"{path}metadata", metadata
-            left += [(f"{path}{key}.", it) for key, it in value.items() if key not in ("metadata", "status")]
+            left += [(f"{path}{key}.", row) for key, row in value.items() if key not in ("metadata", "status")]
         elif isinstance(value, list):
-            left += [(f"{path.removesuffix('.')}[{index}].", it) for index, it in enumerate(value)]
+            left += [(f"{path.removesuffix('.')}[{index}].", row) for index, row in enumerate(value)]
 
 
 def _used_keys(facts: Facts) -> set[str]:
     """Labels of nodes and namespaces that a flavor, a topology or a selector asks for: they may have any name."""
-    used = {level for it in facts.of_kind("Topology").values() for level in levels_of_topology(it)}
+    used = {level for fact in facts.of_kind("Topology").values() for level in levels_of_topology(fact)}
     for flavor in facts.flavors.values():
         used |= texts_at(flavor.object, "spec", "nodeLabels").keys()
     for queue in facts.cluster_queues.values():
         selector = object_at(queue.object, "spec", "namespaceSelector")
         used |= texts_at(selector, "matchLabels").keys()
-        used |= {text_at(it, "key") for it in list_at(selector, "matchExpressions")}
+        used |= {text_at(expression, "key") for expression in list_at(selector, "matchExpressions")}
     return used | _selected_by(facts)
 
 
 def _selected_by(facts: Facts) -> set[str]:
     """The labels of namespaces that the Configuration selects by."""
     selector = object_at(facts.engine.configuration.to_dict(), "managedJobsNamespaceSelector")
-    return set(texts_at(selector, "matchLabels")) | {text_at(it, "key") for it in list_at(selector, "matchExpressions")}
+    return set(texts_at(selector, "matchLabels")) | {
+        text_at(expression, "key") for expression in list_at(selector, "matchExpressions")
+    }

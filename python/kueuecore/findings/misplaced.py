@@ -37,7 +37,7 @@ def _in(facts: Facts, manifest: Manifest, index: int, pod_set: JsonValue, placem
     wrong = []
     for domain in placement.domains:
         there = dict(zip(placement.levels, domain.path, strict=False)) if domain.path else {}
-        here = {text_at(it.object, "metadata", "name"): it for it in nodes if _is_in(it, there)}
+        here = {text_at(node.object, "metadata", "name"): node for node in nodes if _is_in(node, there)}
         if here and not nodes_with(selector, here):
             wrong.append(",".join(domain.path))
     if wrong:

@@ -20,8 +20,8 @@ __all__ = ["duplicate_keys", "repeated_objects", "unknown_fields", "unread_versi
 @rule("KC001", "unknown-field", Severity.WARNING, "an unknown field, which an API server drops")
 def unknown_fields(facts: Facts) -> Iterator[Hit]:
     """It may be a misspelt one that matters."""
-    duplicates = {warning for it in facts.given for warning in it.warnings}
-    yield from _located(facts, (it for it in facts.warnings if it not in duplicates))
+    duplicates = {warning for assignment in facts.given for warning in assignment.warnings}
+    yield from _located(facts, (warning for warning in facts.warnings if warning not in duplicates))
 
 
 @rule("KC002", "repeated-object", Severity.WARNING, "an object that is read, given twice with different contents")
@@ -62,7 +62,9 @@ def waiting_jobs(facts: Facts) -> Iterator[Hit]:
 
 def _located(facts: Facts, problems: Iterable[Problem]) -> Iterator[Hit]:
     """Problems found elsewhere, with the object whose annotation may silence them."""
-    objects = {(text_at(it.object, "kind"), *key_of(it.object)): it for it in facts.given}
+    objects = {
+        (text_at(assignment.object, "kind"), *key_of(assignment.object)): assignment for assignment in facts.given
+    }
     for problem in problems:
         about = problem.object or ObjectRef("")
         manifest = objects.get((about.kind, about.namespace or DEFAULT_NAMESPACE, about.name))

@@ -73,7 +73,9 @@ def _hit(
         manifest,
         f"{then}; {nodes}" if nodes else then,
         field=f"{field}.topologyRequest.{field_of_level(asked, level)}" if level else field,
-        remedy=_remedy(facts, pod_set, asked, reasons, [it for it in flavors if facts.topology_objects.levels_of(it)]),
+        remedy=_remedy(
+            facts, pod_set, asked, reasons, [flavor for flavor in flavors if facts.topology_objects.levels_of(flavor)]
+        ),
     )
 
 

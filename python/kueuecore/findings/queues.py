@@ -83,7 +83,7 @@ def selectors_of_nothing(facts: Facts) -> Iterator[Hit]:
                 field="spec.namespaceSelector",
                 remedy="set it to {} to select all namespaces",
             )
-        elif facts.namespaces and not any(selects(selector, it) for it in facts.namespaces.values()):
+        elif facts.namespaces and not any(selects(selector, namespace) for namespace in facts.namespaces.values()):
             yield hit(
                 queue,
                 "it matches none of the Namespaces given, so nothing is admitted",
@@ -102,7 +102,7 @@ def excluded_namespaces(facts: Facts) -> Iterator[Hit]:
         if namespace not in facts.namespaces or name not in facts.cluster_queues:
             continue
         selector = _selector(facts.cluster_queues[name])
-        is_selective = any(selects(selector, it) for it in facts.namespaces.values())
+        is_selective = any(selects(selector, namespace) for namespace in facts.namespaces.values())
         if is_selective and not selects(selector, facts.namespaces[namespace]):
             yield hit(
                 queue,
@@ -122,7 +122,7 @@ def missing_local_queues(facts: Facts) -> Iterator[Hit]:
             continue
         if facts.local_queues:
             what = f"namespace {namespace} has no such LocalQueue, so it waits forever"
-            remedy = correction(name, [it for at, it in facts.local_queues if at == namespace], kind="LocalQueue")
+            remedy = correction(name, [queue for at, queue in facts.local_queues if at == namespace], kind="LocalQueue")
         else:
             what = f"there are no LocalQueues among the objects, and without this one in namespace {namespace} it waits"
             remedy = "add the LocalQueue, unless it is elsewhere"
@@ -158,7 +158,9 @@ def local_queues_of_weight_zero(facts: Facts) -> Iterator[Hit]:
     configuration = facts.engine.configuration
     if not configuration.to_dict().get("admissionFairSharing") or not configuration.is_enabled("AdmissionFairSharing"):
         return
-    sharing = Counter(text_at(it.object, "spec", "clusterQueue") for it in facts.local_queues.values())
+    sharing = Counter(
+        text_at(local_queue.object, "spec", "clusterQueue") for local_queue in facts.local_queues.values()
+    )
     for queue in facts.local_queues.values():
         name = text_at(queue.object, "spec", "clusterQueue")
         target = facts.cluster_queues.get(name)
@@ -176,7 +178,7 @@ def local_queues_of_weight_zero(facts: Facts) -> Iterator[Hit]:
 
 def _reachable(facts: Facts) -> set[str]:
     """The ClusterQueues that LocalQueues point to."""
-    return {text_at(it.object, "spec", "clusterQueue") for it in facts.local_queues.values()}
+    return {text_at(queue.object, "spec", "clusterQueue") for queue in facts.local_queues.values()}
 
 
 def _selector(queue: Manifest) -> JsonValue:

@@ -76,7 +76,7 @@ class QuotaTree:
         """The roots of trees in which a Cohort has quota of its own."""
         for name in cohorts:
             node = Node("Cohort", name)
-            if any(it.nominal for it in self.quotas.get(node, {}).values()) and (path := self.path(node)):
+            if any(quota.nominal for quota in self.quotas.get(node, {}).values()) and (path := self.path(node)):
                 self.with_quota.add(path[-1])
 
     def path(self, node: Node) -> tuple[Node, ...]:
@@ -112,10 +112,12 @@ class QuotaTree:
             path = self.path(node)
             if lender in path or (flavor, resource) not in self.quotas.get(node, {}):
                 continue
-            meeting = next(it for it in path if it in up)
-            borrowing = (self.quotas_of(it, flavor, resource) for it in path[: path.index(meeting)])
-            lending = (self.quotas_of(it, flavor, resource) for it in up[: up.index(meeting)])
-            if all(it.borrowing_limit != 0 for it in borrowing) and all(it.lending_limit != 0 for it in lending):
+            meeting = next(node for node in path if node in up)
+            borrowing = (self.quotas_of(node, flavor, resource) for node in path[: path.index(meeting)])
+            lending = (self.quotas_of(node, flavor, resource) for node in up[: up.index(meeting)])
+            if all(node.borrowing_limit != 0 for node in borrowing) and all(
+                node.lending_limit != 0 for node in lending
+            ):
                 yield node
 
 

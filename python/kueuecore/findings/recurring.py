@@ -20,13 +20,13 @@ from kueuecore.steady_state import Ending, settle
 from kueuecore.times import END_NS, SECOND_NS, format_time
 from kueuecore.world import DEFAULT_NAMESPACE
 
-__all__ = ["MOST_WORKLOADS", "Key", "starved"]
+__all__ = ["MAX_WORKLOADS", "Key", "starved"]
 
 Key: TypeAlias = tuple[str, str]
 """Namespace and name of a workload."""
 
 _ROUNDS_EACH = 10
-MOST_WORKLOADS = 100
+MAX_WORKLOADS = 100
 """In a tree with more, nothing is played."""
 
 
@@ -45,7 +45,7 @@ def starved(facts: Facts, effort: Effort, *, only: Key | None = None) -> Mapping
         only: Stop as soon as this workload is admitted again and again.
     """
     n_rounds = _ROUNDS_EACH * len(facts.workloads)
-    if len(facts.workloads) > MOST_WORKLOADS or facts.now + n_rounds * SECOND_NS > END_NS:
+    if len(facts.workloads) > MAX_WORKLOADS or facts.now + n_rounds * SECOND_NS > END_NS:
         return {}
     play = _Recurring(facts)
     admitted_in: list[frozenset[Key]] = []
@@ -71,11 +71,17 @@ class _Recurring:
         self._now = facts.now
         self._is_at_rest = False
         self._trusted = facts.world.trusted
-        self._objects = {key: _as_created(it.object) for key, it in facts.workloads.items()}
+        self._objects = {key: _as_created(workload.object) for key, workload in facts.workloads.items()}
         # A dump may leave out the namespace; the engine then holds the workload without one.
-        self._namespaces = {_key(it.namespace, it.name): it.namespace for it in self._engine.workloads()}
-        holding = (it for it in self._engine.workloads() if it.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED))
-        self.running = {_key(it.namespace, it.name): str(it.flavors) for it in holding}
+        self._namespaces = {
+            _key(workload.namespace, workload.name): workload.namespace for workload in self._engine.workloads()
+        }
+        holding = (
+            workload
+            for workload in self._engine.workloads()
+            if workload.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
+        )
+        self.running = {_key(workload.namespace, workload.name): str(workload.flavors) for workload in holding}
         """The workloads that hold quota, in the order in which they got it, with their flavors."""
         self._n_admissions = Counter(self.running.keys())
         self._by_age = dict.fromkeys(sorted(self._objects, key=lambda key: _age(self._objects[key])))
@@ -93,12 +99,14 @@ class _Recurring:
                 self.running.pop(_key(gone.namespace, gone.name), None)
             for admitted in decision.admissions:
                 key = _key(admitted.namespace, admitted.name)
-                self.running[key] = str([sorted(it.flavors.items()) for it in admitted.pod_sets])
+                self.running[key] = str([sorted(pod_set.flavors.items()) for pod_set in admitted.pod_sets])
                 self._n_admissions[key] += 1
                 if self._n_admissions[key] > 1:
                     self._waits_for_more.discard(key)
-        if any(it.reason.startswith("Evicted") for it in settled.events):  # also between cycles, as time has passed
-            self.running = {key: it for key, it in self.running.items() if self._holds(key)}
+        if any(
+            event.reason.startswith("Evicted") for event in settled.events
+        ):  # also between cycles, as time has passed
+            self.running = {key: row for key, row in self.running.items() if self._holds(key)}
         return settled.ending is Ending.SETTLED
 
     def _holds(self, key: Key) -> bool:
@@ -117,7 +125,7 @@ class _Recurring:
     def waiting(self) -> Iterator[Key]:
         """The pending workloads, by ClusterQueue and in queue order."""
         for name in self._engine.cluster_queues():
-            yield from (_key(it.namespace, it.name) for it in self._engine.pending(name))
+            yield from (_key(workload.namespace, workload.name) for workload in self._engine.pending(name))
 
     def state(self) -> Hashable:
         """All workloads by age, each with what it asks for and its place in the order of running or of pending ones.
@@ -126,13 +134,15 @@ class _Recurring:
         """
         on_nodes: dict[Key, list[Hashable]] = {}
         for placed in self._engine.placements():
-            pods = (placed.pod_set, tuple((it.values, it.count) for it in placed.domains))
+            pods = (placed.pod_set, tuple((domain.values, domain.count) for domain in placed.domains))
             on_nodes.setdefault(_key(placed.namespace, placed.name), []).append(pods)
         running = enumerate(self.running.items())
-        places: dict[Key, Hashable] = {key: (n, it, tuple(on_nodes.get(key, ()))) for n, (key, it) in running}
+        places: dict[Key, Hashable] = {key: (n, item, tuple(on_nodes.get(key, ()))) for n, (key, item) in running}
         for name in self._engine.cluster_queues():
             queued = enumerate(self._engine.pending(name))
-            places.update((_key(it.namespace, it.name), (n, it.place, name)) for n, it in queued)
+            places.update(
+                (_key(workload.namespace, workload.name), (n, workload.place, name)) for n, workload in queued
+            )
         return tuple((self._kinds[key], places.get(key)) for key in self._by_age)
 
     def end_first(self) -> None:
@@ -155,8 +165,8 @@ def _key(namespace: str, name: str) -> Key:
 
 def _as_created(plain: JsonObject) -> JsonObject:
     """The Workload as it was created, without status."""
-    metadata = {key: it for key, it in object_at(plain, "metadata").items() if key != "generation"}
-    return {key: it for key, it in plain.items() if key != "status"} | {"metadata": metadata}
+    metadata = {key: entry for key, entry in object_at(plain, "metadata").items() if key != "generation"}
+    return {key: value for key, value in plain.items() if key != "status"} | {"metadata": metadata}
 
 
 def _age(plain: JsonObject) -> tuple[str, str]:

@@ -38,7 +38,7 @@ def unknown_silencing(facts: Facts) -> Iterator[Hit]:
     """It silences nothing, though it looks as if it did."""
     for manifest in facts.given:
         for wanted in silenced_ids(manifest.object):
-            if not any(has_id(it, wanted) for it in RULES):
+            if not any(has_id(other, wanted) for other in RULES):
                 yield hit(
                     manifest,
                     f"Not found: {quoted(wanted)}: no finding has this id",
@@ -66,8 +66,8 @@ _MODULES = (
     starvation,
     settings,
 )
-_FOUND = (it for module in _MODULES for it in vars(module).values() if isinstance(it, Rule))
-RULES: tuple[Rule, ...] = tuple(sorted((*_FOUND, unknown_silencing), key=lambda it: it.code))
+_FOUND = (variable for module in _MODULES for variable in vars(module).values() if isinstance(variable, Rule))
+RULES: tuple[Rule, ...] = tuple(sorted((*_FOUND, unknown_silencing), key=lambda entry: entry.code))
 """All rules, by code."""
 
 
@@ -84,21 +84,22 @@ def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule
     wanted, unwanted = tuple(select), tuple(ignore)
     for option, ids in (("select", wanted), ("ignore", unwanted)):
         for name in ids:
-            if not any(has_id(it, name) for it in RULES):
+            if not any(has_id(other, name) for other in RULES):
                 raise ManifestError.of(f"no finding has the id {quoted(name)}", field=option, remedy=_remedy(name))
     return tuple(
-        it
-        for it in RULES
-        if (not wanted or any(has_id(it, name) for name in wanted)) and not any(has_id(it, name) for name in unwanted)
+        other
+        for other in RULES
+        if (not wanted or any(has_id(other, name) for name in wanted))
+        and not any(has_id(other, name) for name in unwanted)
     )
 
 
 def table() -> Iterator[Mapping[str, str]]:
     """Each rule as a row: code, name, severity, and what it looks for."""
-    for it in RULES:
-        yield {"code": it.code, "name": it.name, "severity": str(it.severity), "summary": it.summary}
+    for other in RULES:
+        yield {"code": other.code, "name": other.name, "severity": str(other.severity), "summary": other.summary}
 
 
 def _remedy(name: str) -> str:
-    near = near_names(name, [known for it in RULES for known in (it.name, it.code)])
+    near = near_names(name, [known for other in RULES for known in (other.name, other.code)])
     return f"did you mean {near[0]}?" if near else "`kueuecore check --list` lists them"

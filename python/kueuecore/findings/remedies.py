@@ -39,7 +39,10 @@ def advice(facts: Facts, changes: Iterable[Change], is_well: Callable[[Facts], b
         is_well: Whether the problem is gone from the changed objects.
         otherwise: The instruction if none helps.
     """
-    tried = ((change, with_objects(facts, [_changed(it, change) for it in facts.given])) for change in changes)
+    tried = (
+        (change, with_objects(facts, [_changed(assignment, change) for assignment in facts.given]))
+        for change in changes
+    )
     helpful = [str(change) for change, changed in tried if changed is not None and is_well(changed)]
     return f"any of these would stop it: {'; '.join(helpful)}" if helpful else otherwise
 

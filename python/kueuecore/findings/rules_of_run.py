@@ -7,7 +7,10 @@ from kueuecore.findings.finding import Rule
 
 __all__ = ["RULES_OF_RUN"]
 
-_OF_TOPOLOGY = (*(it for it in vars(topology).values() if isinstance(it, Rule)), placement.domains_too_small)
+_OF_TOPOLOGY = (
+    *(variable for variable in vars(topology).values() if isinstance(variable, Rule)),
+    placement.domains_too_small,
+)
 
-RULES_OF_RUN: tuple[Rule, ...] = (flavors.unmatched_labels, *sorted(_OF_TOPOLOGY, key=lambda it: it.code))
+RULES_OF_RUN: tuple[Rule, ...] = (flavors.unmatched_labels, *sorted(_OF_TOPOLOGY, key=lambda entry: entry.code))
 """They explain why pods cannot be placed."""

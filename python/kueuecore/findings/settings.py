@@ -26,10 +26,15 @@ _TRANSFORMATIONS = "resources.transformations"
 )
 def excluded_quota(facts: Facts) -> Iterator[Hit]:
     """What pods request of it is dropped before anything is counted, so the quota never binds."""
-    made = {output for it in _transformations(facts) if not _prefix_of(facts, it) for output in _outputs(it)}
+    made = {
+        output
+        for transformation in _transformations(facts)
+        if not _prefix_of(facts, transformation)
+        for output in _outputs(transformation)
+    }
     covered = _covered(facts)
     for index, prefix in enumerate(_excluded(facts)):
-        found = [it for it in covered if it.startswith(prefix) and it not in made]
+        found = [name for name in covered if name.startswith(prefix) and name not in made]
         if found and prefix:
             yield hit(
                 _configuration(facts),
@@ -49,10 +54,10 @@ def dead_transformations(facts: Facts) -> Iterator[Hit]:
     """Excluded resources are dropped before transformations, and outputs need quota as all resources do."""
     covered = _covered(facts)
     is_strict = text_at(_plain(facts), "resources", "quotaCheckStrategy") != "IgnoreUndeclared"
-    for index, it in enumerate(_transformations(facts)):
+    for index, transformation in enumerate(_transformations(facts)):
         path = f"{_TRANSFORMATIONS}[{index}]"
-        name = text_at(it, "input")
-        if prefix := _prefix_of(facts, it):
+        name = text_at(transformation, "input")
+        if prefix := _prefix_of(facts, transformation):
             yield hit(
                 _configuration(facts),
                 f"input {name} is excluded by the prefix {quoted(prefix)}, so the transformation never applies",
@@ -60,7 +65,7 @@ def dead_transformations(facts: Facts) -> Iterator[Hit]:
                 remedy="remove the prefix: with strategy Replace the input does not count anyway",
             )
             continue
-        for output in _outputs(it) if covered else ():
+        for output in _outputs(transformation) if covered else ():
             if output not in covered:
                 then = "workloads that request the input never fit" if is_strict else "it is not counted"
                 near = near_names(output, covered)
@@ -78,11 +83,11 @@ def dead_transformations(facts: Facts) -> Iterator[Hit]:
 def dead_multipliers(facts: Facts) -> Iterator[Hit]:
     """The input is then not multiplied at all."""
     requested = _requested(facts)
-    for index, it in enumerate(_transformations(facts)):
-        name, multiplier = text_at(it, "input"), text_at(it, "multiplyBy")
+    for index, transformation in enumerate(_transformations(facts)):
+        name, multiplier = text_at(transformation, "input"), text_at(transformation, "multiplyBy")
         with_input = [those for those in requested if name in those]
         prefix = next((prefix for prefix in _excluded(facts) if prefix and multiplier.startswith(prefix)), "")
-        if not multiplier or _prefix_of(facts, it):
+        if not multiplier or _prefix_of(facts, transformation):
             continue
         others = {resource for those in with_input for resource in those if resource != name}
         if prefix:
@@ -138,11 +143,11 @@ def _configuration(facts: Facts) -> Manifest:
 
 
 def _excluded(facts: Facts) -> list[str]:
-    return [it for it in list_at(_plain(facts), *_PREFIXES.split(".")) if isinstance(it, str)]
+    return [value for value in list_at(_plain(facts), *_PREFIXES.split(".")) if isinstance(value, str)]
 
 
 def _transformations(facts: Facts) -> list[JsonObject]:
-    return [object_at(it) for it in list_at(_plain(facts), *_TRANSFORMATIONS.split("."))]
+    return [object_at(value) for value in list_at(_plain(facts), *_TRANSFORMATIONS.split("."))]
 
 
 def _prefix_of(facts: Facts, transformation: JsonObject) -> str:
@@ -171,6 +176,8 @@ def _requested(facts: Facts) -> list[set[str]]:
         for pod_set in list_at(workload.object, "spec", "podSets"):
             spec = object_at(pod_set, "template", "spec")
             containers = [*list_at(spec, "initContainers"), *list_at(spec, "containers")]
-            resources = [object_at(it, "resources", part) for it in containers for part in ("requests", "limits")]
-            found.append({name for it in resources for name in it})
+            resources = [
+                object_at(container, "resources", part) for container in containers for part in ("requests", "limits")
+            ]
+            found.append({name for resource in resources for name in resource})
     return found

@@ -13,7 +13,7 @@ ANNOTATION = "check.kueuecore/ignore"
 
 def is_silenced(rule: Rule, plain: JsonObject) -> bool:
     """Whether an annotation of an object silences a rule."""
-    return any(has_id(rule, it) for it in silenced_ids(plain))
+    return any(has_id(rule, silenced_id) for silenced_id in silenced_ids(plain))
 
 
 def silenced_ids(plain: JsonObject) -> list[str]:

@@ -14,7 +14,7 @@ from kueuecore.shrinking import shrunk
 from kueuecore.world import key_of
 
 __all__ = ["having_workloads", "named", "smallest_world", "with_objects", "with_workloads"]
-_MOST_NAMES = 36
+_MAX_NAMES = 36
 
 
 def smallest_world(
@@ -59,14 +59,14 @@ def having_workloads(facts: Facts, keys: Container[tuple[str, str]]) -> list[Man
     for key, workload in facts.workloads.items():
         owner = _identity(facts.written(workload).object)
         stays[owner] = stays.get(owner, False) or key in keys
-    return [it for it in facts.given if stays.get(_identity(it.object), True)]
+    return [assignment for assignment in facts.given if stays.get(_identity(assignment.object), True)]
 
 
 def named(facts: Facts) -> str:
     """The names of the objects that were given, as text: the first few dozen."""
-    refs = [object_ref(it.object) for it in facts.given]
-    shown = ", ".join(f"{ref.kind} {ref.key}" for ref in refs[:_MOST_NAMES])
-    return shown if len(refs) <= _MOST_NAMES else f"{shown} and {len(refs) - _MOST_NAMES} more"
+    refs = [object_ref(assignment.object) for assignment in facts.given]
+    shown = ", ".join(f"{ref.kind} {ref.key}" for ref in refs[:_MAX_NAMES])
+    return shown if len(refs) <= _MAX_NAMES else f"{shown} and {len(refs) - _MAX_NAMES} more"
 
 
 def with_objects(facts: Facts, some: Sequence[Manifest]) -> Facts | None:

@@ -11,7 +11,7 @@ from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
 from kueuecore.findings.labels import names_of
 from kueuecore.findings.quota_tree import Node
-from kueuecore.findings.recurring import MOST_WORKLOADS, Key, starved
+from kueuecore.findings.recurring import MAX_WORKLOADS, Key, starved
 from kueuecore.findings.remedies import advice, ways_to_pass
 from kueuecore.findings.smallest_world import having_workloads, named, smallest_world, with_objects
 from kueuecore.findings.workloads import may_run
@@ -48,7 +48,7 @@ def starving_workloads(facts: Facts) -> Iterator[Hit]:
         part = with_objects(facts, some) if efforts.search.spend(len(some)) else None
         if part is not None:
             yield from _in_tree(part, able, efforts)
-    if efforts.search.is_spent or any(len(keys) > MOST_WORKLOADS and keys & able for keys in trees.values()):
+    if efforts.search.is_spent or any(len(keys) > MAX_WORKLOADS and keys & able for keys in trees.values()):
         facts.unfinished.append(
             "KC604 starvation was not tried to the end: too many workloads share quota; check fewer of them at a time"
         )
@@ -64,7 +64,7 @@ def _of_tree(facts: Facts, root: Node, some: Iterable[Manifest]) -> list[Manifes
         at = ("metadata", "name") if kind == "ClusterQueue" else ("spec", "clusterQueue")
         return facts.tree.path(Node("ClusterQueue", text_at(manifest.object, *at)))[-1:] == (root,)
 
-    return [it for it in some if is_here(it)]
+    return [manifest for manifest in some if is_here(manifest)]
 
 
 def _in_tree(facts: Facts, able: frozenset[Key], efforts: _Efforts) -> Iterator[Hit]:
@@ -85,7 +85,7 @@ def _hit(facts: Facts, key: Key, running: frozenset[Key], efforts: _Efforts) -> 
         return served and find_preemption_loop(some.engine, now=some.now) is None
 
     world = smallest_world(facts, {key, *running}, starves, efforts.shrinking)
-    others = names_of("/".join(it) for it in sorted(running & world.workloads.keys()))
+    others = names_of("/".join(key) for key in sorted(running & world.workloads.keys()))
     return hit(
         facts.written(facts.workloads[key]),
         f"it fits, but is never admitted if each of {others} is followed by another like it when it ends; "
@@ -96,5 +96,5 @@ def _hit(facts: Facts, key: Key, running: frozenset[Key], efforts: _Efforts) -> 
             is_well,
             otherwise="give it quota that others cannot borrow, or a higher priority",
         ),
-        world=[it.object for it in world.given],
+        world=[assignment.object for assignment in world.given],
     )

@@ -55,13 +55,13 @@ def _placing(facts: Facts) -> Iterator[_Placing]:
 @rule("KC501", "missing-topology", Severity.ERROR, "a ResourceFlavor whose Topology does not exist, or has no levels")
 def missing_topologies(facts: Facts) -> Iterator[Hit]:
     """It makes its ClusterQueues inactive (rules/02 §5)."""
-    for it in _placing(facts):
-        if it.topology is None:
-            name = text_at(it.flavor.object, *TOPOLOGY_NAME)
+    for placing in _placing(facts):
+        if placing.topology is None:
+            name = text_at(placing.flavor.object, *TOPOLOGY_NAME)
             is_empty = name in facts.topology_objects.topologies
             what = f"Topology {quoted(name)} has no levels" if is_empty else f"there is no Topology {quoted(name)}"
             yield hit(
-                it.flavor,
+                placing.flavor,
                 f"{what}, so this flavor cannot place any pods",
                 field="spec.topologyName",
                 remedy="list its levels, or name another" if is_empty else "create it, or name one that exists",
@@ -71,10 +71,10 @@ def missing_topologies(facts: Facts) -> Iterator[Hit]:
 @rule("KC502", "nodes-not-given", Severity.NOTE, "a ResourceFlavor with a topology, but no Nodes among the objects")
 def missing_nodes(facts: Facts) -> Iterator[Hit]:
     """Without Nodes, nothing can be placed."""
-    for it in _placing(facts):
-        if it.topology is not None and not facts.nodes:
+    for placing in _placing(facts):
+        if placing.topology is not None and not facts.nodes:
             yield hit(
-                it.flavor,
+                placing.flavor,
                 "there are no Nodes among the objects, so no pod can be placed",
                 field="spec.nodeLabels",
                 remedy="add the Nodes",
@@ -86,20 +86,20 @@ def missing_nodes(facts: Facts) -> Iterator[Hit]:
 )
 def levels_of_no_node(facts: Facts) -> Iterator[Hit]:
     """Nodes without a label for every level are not used (rules/08 §4)."""
-    for it in _placing(facts):
-        if it.topology is None or not it.nodes:
+    for placing in _placing(facts):
+        if placing.topology is None or not placing.nodes:
             continue
-        for index, level in enumerate(levels_of_topology(it.topology)):
-            without = [node for node in it.nodes if level not in _labels(node)]
+        for index, level in enumerate(levels_of_topology(placing.topology)):
+            without = [node for node in placing.nodes if level not in _labels(node)]
             if not without:
                 continue
-            if len(without) == len(it.nodes):
+            if len(without) == len(placing.nodes):
                 whose, names = "no Node", ""
             else:
                 whose, names = "not every Node", f": {names_of(map(_name, without))}"
             yield hit(
-                it.topology,
-                f"{whose} of flavor {it.name} has the label {level}, and Nodes without it get no pods{names}",
+                placing.topology,
+                f"{whose} of flavor {placing.name} has the label {level}, and Nodes without it get no pods{names}",
                 field=f"spec.levels[{index}].nodeLabel",
                 remedy=f"kubectl label node NODE {level}=VALUE, or correct the level",
             )
@@ -110,15 +110,15 @@ def levels_of_no_node(facts: Facts) -> Iterator[Hit]:
 )
 def unavailable_nodes(facts: Facts) -> Iterator[Hit]:
     """All are cordoned or not ready."""
-    for it in _placing(facts):
-        if it.topology is None:
+    for placing in _placing(facts):
+        if placing.topology is None:
             continue
-        levels = levels_of_topology(it.topology)
-        placed = [node for node in it.nodes if all(level in _labels(node) for level in levels)]
+        levels = levels_of_topology(placing.topology)
+        placed = [node for node in placing.nodes if all(level in _labels(node) for level in levels)]
         if placed and all(map(_trouble, placed)):
             names = names_of(f"{_name(node)} ({_trouble(node)})" for node in placed)
             yield hit(
-                it.flavor,
+                placing.flavor,
                 f"no Node with these labels takes pods: {names}",
                 field="spec.nodeLabels",
                 remedy="uncordon those that are cordoned, and find out why the others are not ready",
@@ -130,9 +130,11 @@ def unknown_levels(facts: Facts) -> Iterator[Hit]:
     """It waits forever."""
     for manifest, state, flavors in waiting_by_topology(facts):
         levels = {name: facts.topology_objects.levels_of(name) for name in flavors}
-        known = "; ".join(f"{name} has {', '.join(it)}" for name, it in levels.items() if it)
+        known = "; ".join(f"{name} has {', '.join(level)}" for name, level in levels.items() if level)
         for index, asked in enumerate(topologies_asked(manifest)):
-            missing = next((it for it in asked.levels if not any(it in known for known in levels.values())), "")
+            missing = next(
+                (level for level in asked.levels if not any(level in known for known in levels.values())), ""
+            )
             if missing and flavors:
                 yield hit(
                     manifest,
@@ -150,7 +152,7 @@ def waiting_by_topology(facts: Facts) -> Iterator[tuple[Manifest, WorkloadState,
     if not facts.engine.configuration.is_enabled("TopologyAwareScheduling"):
         return
     flavors = {
-        name: tuple(dict.fromkeys(it.flavor for it in quota_fields(queue)))
+        name: tuple(dict.fromkeys(field.flavor for field in quota_fields(queue)))
         for name, queue in facts.cluster_queues.items()
     }
     for key, state in facts.states.items():
@@ -164,7 +166,7 @@ def waiting_by_topology(facts: Facts) -> Iterator[tuple[Manifest, WorkloadState,
 
 def topologies_asked(manifest: Manifest) -> list[AskedTopology]:
     """What each pod set of a Workload asks for."""
-    return [AskedTopology.of(it) for it in list_at(manifest.object, "spec", "podSets")]
+    return [AskedTopology.of(pod_set) for pod_set in list_at(manifest.object, "spec", "podSets")]
 
 
 def field_of_level(asked: AskedTopology, level: str) -> str:
@@ -187,5 +189,5 @@ def _trouble(node: Manifest) -> str:
     if object_at(node.object, "spec").get("unschedulable") is True:
         return "unschedulable"
     conditions = list_at(node.object, "status", "conditions")
-    ready = next((it for it in conditions if text_at(it, "type") == "Ready"), None)
+    ready = next((condition for condition in conditions if text_at(condition, "type") == "Ready"), None)
     return "" if text_at(ready, "status") == "True" else "not ready"

@@ -38,7 +38,7 @@ class TopologyObjects:
             kind, api_version = text_at(plain, "kind"), text_at(plain, "apiVersion")
             if kind in of_kind and (api_version == "v1" if kind == "Node" else api_version.startswith(KUEUE_GROUP)):
                 of_kind[kind][text_at(plain, "metadata", "name")] = manifest
-        flavors = {name: it for name, it in of_kind["ResourceFlavor"].items() if text_at(it.object, *TOPOLOGY_NAME)}
+        flavors = {name: row for name, row in of_kind["ResourceFlavor"].items() if text_at(row.object, *TOPOLOGY_NAME)}
         return cls(of_kind["Topology"], flavors, of_kind["Node"])
 
     def levels_of(self, flavor: str) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class TopologyObjects:
     @property
     def levels(self) -> dict[str, tuple[str, ...]]:
         """Levels by the name of each Topology, and by the name of each flavor with one."""
-        return {name: levels_of_topology(it) for name, it in self.topologies.items()} | {
+        return {name: levels_of_topology(topology) for name, topology in self.topologies.items()} | {
             name: self.levels_of(name) for name in self.flavors
         }
 

@@ -79,7 +79,7 @@ class AskedTopology:
         """Read it from a pod set of a Workload."""
         request = pod_set.get("topologyRequest") if isinstance(pod_set, dict) else None
         layers = list_at(request, "podsetSliceRequiredTopologyConstraints")
-        slices = [(text_at(it, "topology"), int_at(it, "size")) for it in layers]
+        slices = [(text_at(layer, "topology"), int_at(layer, "size")) for layer in layers]
         if not slices and text_at(request, "podSetSliceRequiredTopology"):
             slices = [(text_at(request, "podSetSliceRequiredTopology"), int_at(request, "podSetSliceSize"))]
         return cls(

@@ -58,14 +58,18 @@ class _Written:
 )
 def fractional_amounts(facts: Facts) -> Iterator[Hit]:
     """Everything but cpu is counted in whole units, rounded up (rules/01 §7.1)."""
-    for it in _quantities(facts):
-        if _is_fraction(it):
-            whole = -(-it.value.numerator // it.value.denominator)
-            unit = f"{whole} bytes of {it.resource}" if _BYTES.fullmatch(it.resource) else f"{whole} {it.resource}"
+    for quantity in _quantities(facts):
+        if _is_fraction(quantity):
+            whole = -(-quantity.value.numerator // quantity.value.denominator)
+            unit = (
+                f"{whole} bytes of {quantity.resource}"
+                if _BYTES.fullmatch(quantity.resource)
+                else f"{whole} {quantity.resource}"
+            )
             yield hit(
-                it.owner,
-                f"Invalid value: {quoted(it.text)}: this is {unit}, as only cpu is counted in thousandths",
-                field=it.field,
+                quantity.owner,
+                f"Invalid value: {quoted(quantity.text)}: this is {unit}, as only cpu is counted in thousandths",
+                field=quantity.field,
                 remedy="write a whole number; for bytes with a suffix such as Gi",
             )
 
@@ -73,13 +77,13 @@ def fractional_amounts(facts: Facts) -> Iterator[Hit]:
 @rule("KC212", "tiny-amount", Severity.WARNING, "memory or storage of a few bytes, such as 64 instead of 64Gi")
 def tiny_amounts(facts: Facts) -> Iterator[Hit]:
     """No queue has less than a mebibyte of quota."""
-    for it in _quantities(facts):
-        if _is_tiny(it) and not _is_fraction(it):
+    for quantity in _quantities(facts):
+        if _is_tiny(quantity) and not _is_fraction(quantity):
             yield hit(
-                it.owner,
-                f"Invalid value: {quoted(it.text)}: this is {int(it.value)} bytes of {it.resource}",
-                field=it.field,
-                remedy=f"write {it.digits}Gi if you mean gibibytes",
+                quantity.owner,
+                f"Invalid value: {quoted(quantity.text)}: this is {int(quantity.value)} bytes of {quantity.resource}",
+                field=quantity.field,
+                remedy=f"write {quantity.digits}Gi if you mean gibibytes",
             )
 
 
@@ -87,11 +91,13 @@ def tiny_amounts(facts: Facts) -> Iterator[Hit]:
 def units_that_differ(facts: Facts) -> Iterator[Hit]:
     """64G here and 64Gi there, or 4000 and 4000m, for the same resource and flavor in the same cohort."""
     groups: dict[tuple[Node, str, str], list[_Written]] = {}
-    for it in _quantities(facts):
-        path = facts.tree.path(it.node)
-        is_meant = it.value and not (_is_tiny(it) or _is_fraction(it))  # the others have more specific findings
-        if path and is_meant and it.field.endswith("nominalQuota"):
-            groups.setdefault((path[-1], it.flavor, it.resource), []).append(it)
+    for quantity in _quantities(facts):
+        path = facts.tree.path(quantity.node)
+        is_meant = quantity.value and not (
+            _is_tiny(quantity) or _is_fraction(quantity)
+        )  # the others have more specific findings
+        if path and is_meant and quantity.field.endswith("nominalQuota"):
+            groups.setdefault((path[-1], quantity.flavor, quantity.resource), []).append(quantity)
     for group in groups.values():
         yield from _odd_ones(group)
 
@@ -105,19 +111,21 @@ def _is_tiny(it: _Written) -> bool:
 
 
 def _odd_ones(group: list[_Written]) -> Iterator[Hit]:
-    counts = Counter(it.text for it in group)
-    firsts = {it.text: it for it in reversed(group)}
+    counts = Counter(written.text for written in group)
+    firsts = {written.text: written for written in reversed(group)}
     # Of two that differ, the rarer one is reported; if they are equally frequent, the one that first appears later.
-    ranks = {text: rank for rank, text in enumerate(sorted(counts, key=lambda it: -counts[it]))}
-    for it in group:
-        usual = (other for text, other in firsts.items() if ranks[text] < ranks[it.text] and _looks_like(it, other))
+    ranks = {text: rank for rank, text in enumerate(sorted(counts, key=lambda count: -counts[count]))}
+    for written in group:
+        usual = (
+            other for text, other in firsts.items() if ranks[text] < ranks[written.text] and _looks_like(written, other)
+        )
         first = next(usual, None)
         if first is not None:
             yield hit(
-                it.owner,
-                f"Invalid value: {quoted(it.text)}: {first.node.kind} {first.node.name} has {first.text} {it.resource} "
-                f"in the same flavor {it.flavor}, {_ratio(it.value, first.value)}",
-                field=it.field,
+                written.owner,
+                f"Invalid value: {quoted(written.text)}: {first.node.kind} {first.node.name} has {first.text} "
+                f"{written.resource} in the same flavor {written.flavor}, {_ratio(written.value, first.value)}",
+                field=written.field,
                 remedy="write both in the same unit",
             )
 

@@ -60,8 +60,8 @@ def _remedy(facts: Facts, key: tuple[str, str], why: str, *others: str) -> str:
     if not missing:
         return _either("ask for less", "raise the quota", *others)
     queue = facts.cluster_queues[facts.states[key].cluster_queue or ""]
-    covered = {it.resource for it in quota_fields(queue)}
-    names = [meant for it in missing if (meant := meant_resource(it, covered))]
+    covered = {field.resource for field in quota_fields(queue)}
+    names = [meant for name in missing if (meant := meant_resource(name, covered))]
     if len(names) == len(missing):
         return f"did you mean {' and '.join(names)}?"
     covering = f"cover {' and '.join(missing)} in the ClusterQueue"
@@ -98,11 +98,11 @@ def _strategy(facts: Facts, cluster_queue: str) -> str:
 
 def _behind(queued: Sequence[PendingWorkload], key: str) -> int:
     """How many workloads wait behind one in its ClusterQueue."""
-    place = next((it.position_in_cluster_queue for it in queued if it.key == key), len(queued))
-    return sum(it.position_in_cluster_queue > place for it in queued)
+    place = next((workload.position_in_cluster_queue for workload in queued if workload.key == key), len(queued))
+    return sum(workload.position_in_cluster_queue > place for workload in queued)
 
 
 def _is_about_topology(facts: Facts, workload: Manifest, message: str) -> bool:
     levels = facts.topology_objects.levels
-    asked = [AskedTopology.of(it) for it in list_at(workload.object, "spec", "podSets")]
-    return any(why_not_placed(message, it, levels=levels) for it in asked)
+    asked = [AskedTopology.of(pod_set) for pod_set in list_at(workload.object, "spec", "podSets")]
+    return any(why_not_placed(message, pod_set, levels=levels) for pod_set in asked)

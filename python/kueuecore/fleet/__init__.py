@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kueuecore.errors import UnsettledError
     from kueuecore.fleet.fleet import Fleet
     from kueuecore.fleet.kubectl_tables import table
-    from kueuecore.fleet.links import MOST_MS, Link, LinkSettings
+    from kueuecore.fleet.links import MAX_MS, Link, LinkSettings
     from kueuecore.fleet.node import Node
     from kueuecore.fleet.node_settings import NodeSettings
     from kueuecore.fleet.pods import ENDS_FAILED, KINDS, RUN_SECONDS, is_job, run_ns
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ENDS_FAILED",
     "KINDS",
-    "MOST_MS",
+    "MAX_MS",
     "RUN_SECONDS",
     "Fleet",
     "Link",
@@ -43,7 +43,7 @@ __getattr__, __dir__ = lazy_names(
         "kueuecore.errors": "UnsettledError",
         "kueuecore.fleet.fleet": "Fleet",
         "kueuecore.fleet.kubectl_tables": "table",
-        "kueuecore.fleet.links": "MOST_MS Link LinkSettings",
+        "kueuecore.fleet.links": "MAX_MS Link LinkSettings",
         "kueuecore.fleet.node": "Node",
         "kueuecore.fleet.node_settings": "NodeSettings",
         "kueuecore.fleet.pods": "ENDS_FAILED KINDS RUN_SECONDS is_job run_ns",

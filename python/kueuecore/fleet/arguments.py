@@ -75,6 +75,6 @@ def requests_of(manifests: str | ManifestLike | Iterable[ManifestLike]) -> list[
     elif isinstance(manifests, Mapping) or not isinstance(manifests, Iterable):
         given = [as_manifest(manifests)]
     else:
-        given = [as_manifest(it) for it in each("manifests", manifests)]
+        given = [as_manifest(manifest) for manifest in each("manifests", manifests)]
     copies = map(json.loads, to_json_lines(given).splitlines())
-    return [replace(it, object=copy) for it, copy in zip(given, copies, strict=True)]
+    return [replace(manifest, object=copy) for manifest, copy in zip(given, copies, strict=True)]

@@ -36,10 +36,10 @@ from kueuecore.writes import Answer, Write
 __all__ = ["Fleet"]
 
 # A cluster reconciles everything at once, so it settles in a few rounds, however many objects it has.
-_MOST_ROUNDS = 1_000
+_MAX_ROUNDS = 1_000
 # If messages take no time, all arrive at the same time: some for each object, and some more.
-_MOST_AT_ONCE = 2_000
-_MOST_OF_AN_OBJECT = 50
+_MAX_AT_ONCE = 2_000
+_MAX_OF_AN_OBJECT = 50
 
 Observer = Callable[["Fleet"], None]
 
@@ -95,7 +95,7 @@ class Fleet:
         check_settings("links", links, LinkSettings, names)
         self.random = Random(checked_seed(seed))
         given = {name: (nodes or {}).get(name, NodeSettings()) for name in (MANAGER, *names)}
-        self.nodes = {name: Node(name, settings=it, now=self.now) for name, it in given.items()}
+        self.nodes = {name: Node(name, settings=assignment, now=self.now) for name, assignment in given.items()}
         """The clusters by name; `MANAGER` is the manager."""
         if settings is not None and not isinstance(settings, MultiKueueSettings):
             raise TypeError(f"settings must be MultiKueueSettings, not {type(settings).__name__}")
@@ -307,9 +307,9 @@ class Fleet:
     def _step(self, time: int) -> None:
         self.n_steps += 1
         self._n_at_once = self._n_at_once + 1 if time == self.now else 0
-        if self._n_at_once > _MOST_AT_ONCE:
+        if self._n_at_once > _MAX_AT_ONCE:
             n_objects = sum(node.api.n_objects for node in self.nodes.values())
-            if self._n_at_once > _MOST_AT_ONCE + _MOST_OF_AN_OBJECT * n_objects:
+            if self._n_at_once > _MAX_AT_ONCE + _MAX_OF_AN_OBJECT * n_objects:
                 raise self._unsettled("the fleet never settles")
         self._go_to(time)
         if self._heap and self._heap[0][0] <= time:
@@ -324,7 +324,7 @@ class Fleet:
 
     def _come_to_rest(self) -> None:
         """Do everything that happens by itself at the current time, without messages that take time."""
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             is_quiet = True
             for node in self.nodes.values():
                 wake = node.next_wake()
@@ -348,7 +348,7 @@ class Fleet:
 
     def _node(self, cluster: str) -> Node:
         if text("cluster", cluster) not in self.nodes:
-            known = ", ".join(shown(it) if it else "'' (the manager)" for it in self.nodes)
+            known = ", ".join(shown(node) if node else "'' (the manager)" for node in self.nodes)
             raise ValueError(f"there is no cluster {shown(cluster)}; give one of {known}")
         return self.nodes[cluster]
 
@@ -429,7 +429,7 @@ class Fleet:
         link.epoch += 1
         for kind in self.manager.worker_kinds:
             objects, version = api.list(kind)
-            seen = [it for it in objects if is_watched(it)]
+            seen = [object_ for object_ in objects if is_watched(object_)]
             self.manager.resync(kind, seen, cluster=cluster, resource_version=version, now=self.now)
         self._seen[cluster] = api.version
         self.manager.connected(cluster, now=self.now)

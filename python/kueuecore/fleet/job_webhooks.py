@@ -55,7 +55,7 @@ class JobWebhooks:
         return _without_finalizers(admit(job, around=around, configuration=self._configuration).object)
 
     def _around(self) -> Iterable[JsonObject]:
-        return (it for kind in _AROUND for it in self._api.list(kind)[0])
+        return (row for kind in _AROUND for row in self._api.list(kind)[0])
 
     def _owners(self, job: JsonObject) -> Iterable[JsonObject]:
         """Yield the owners of a job, up to the top: only these, as a scan of all jobs would be slow."""
@@ -72,4 +72,4 @@ class JobWebhooks:
 def _without_finalizers(job: JsonObject) -> JsonObject:
     """Return a job that is gone at once when deleted: how long pods take to end is not modelled."""
     metadata = object_at(job, "metadata")
-    return {**job, "metadata": {key: it for key, it in metadata.items() if key != "finalizers"}}
+    return {**job, "metadata": {key: row for key, row in metadata.items() if key != "finalizers"}}

@@ -32,7 +32,9 @@ def table(fleet: Fleet, kind: str, *, cluster: str = "") -> str:
     objects = fleet.objects(kind, cluster=cluster)
     if not objects:
         return "No resources found"
-    found = ([text_at(it, "metadata", "name"), *(show(it) for show in columns.values())] for it in objects)
+    found = (
+        [text_at(object_, "metadata", "name"), *(show(object_) for show in columns.values())] for object_ in objects
+    )
     rows = [["NAME", *columns], *found]
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     lines = ("   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)

@@ -133,9 +133,9 @@ class Kubernetes:
         """Delete what a deleted object owned, unless it has another owner, too."""
         for kind in _OWNED:
             for manifest in self._objects(kind):
-                owners = [object_at(it) for it in list_at(manifest, "metadata", "ownerReferences")]
-                ref, was_owner = object_ref(manifest), any(text_at(it, "uid") == uid for it in owners)
-                if was_owner and not any(self._is_there(it, ref.namespace) for it in owners):
+                owners = [object_at(reference) for reference in list_at(manifest, "metadata", "ownerReferences")]
+                ref, was_owner = object_ref(manifest), any(text_at(owner, "uid") == uid for owner in owners)
+                if was_owner and not any(self._is_there(owner, ref.namespace) for owner in owners):
                     self._api.delete(kind, ref.name, namespace=ref.namespace)
 
     def _is_there(self, owner: JsonObject, namespace: str) -> bool:

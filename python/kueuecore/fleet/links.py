@@ -7,10 +7,10 @@ from random import Random
 
 from kueuecore._arguments import shown
 
-__all__ = ["MOST_MS", "Link", "LinkSettings"]
+__all__ = ["MAX_MS", "Link", "LinkSettings"]
 
 _MILLISECOND_NS = 1_000_000
-MOST_MS = 2**63 // _MILLISECOND_NS
+MAX_MS = 2**63 // _MILLISECOND_NS
 """The longest delay of a link: 292 years."""
 
 
@@ -43,7 +43,7 @@ class LinkSettings:
     def __post_init__(self) -> None:
         """Validate the arguments."""
         for each in fields(self):
-            value, most = getattr(self, each.name), MOST_MS if each.name.endswith("_ms") else 1000
+            value, most = getattr(self, each.name), MAX_MS if each.name.endswith("_ms") else 1000
             if not isinstance(value, int) or isinstance(value, bool):
                 raise TypeError(f"{each.name} must be a whole number, not {type(value).__name__}")
             if not 0 <= value <= most:

@@ -34,7 +34,7 @@ class LostPods:
     def misses(self, uid: str) -> bool:
         """Return whether pods of the job with this UID are missing."""
         places = [self._places[ref] for ref in self._owned.get(uid, ())]
-        return any(it.is_short or not self._lost.isdisjoint(it.nodes) for it in places)
+        return any(place.is_short or not self._lost.isdisjoint(place.nodes) for place in places)
 
     def _see_node(self, name: str, happened: str, node: JsonObject) -> frozenset[str]:
         was_lost = name in self._lost
@@ -44,7 +44,7 @@ class LostPods:
             self._lost.discard(name)
         if was_lost == (name in self._lost):
             return frozenset()
-        return frozenset().union(*(it.owners for it in self._places.values() if name in it.nodes))
+        return frozenset().union(*(place.owners for place in self._places.values() if name in place.nodes))
 
     def _see_workload(self, happened: str, workload: JsonObject) -> frozenset[str]:
         ref = object_ref(workload)
@@ -61,7 +61,7 @@ class LostPods:
             self._places[ref] = now
             for uid in now.owners:
                 self._owned.setdefault(uid, set()).add(ref)
-        return frozenset().union(*(it.owners for it in (before, now) if it is not None))
+        return frozenset().union(*(entry.owners for entry in (before, now) if entry is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +82,15 @@ class _Places:
 def _places(workload: JsonObject) -> _Places | None:
     """Return where a Workload has its pods; None: not on nodes that Kueue knows."""
     nodes = frozenset(_nodes(workload))
-    owners = frozenset(text_at(it, "uid") for it in list_at(workload, "metadata", "ownerReferences"))
+    owners = frozenset(text_at(reference, "uid") for reference in list_at(workload, "metadata", "ownerReferences"))
     return _Places(owners, nodes, bool(list_at(workload, "status", "unhealthyNodes"))) if nodes else None
 
 
 def _is_ready(node: JsonObject) -> bool:
-    conditions = [object_at(it) for it in list_at(node, "status", "conditions")]
-    return any(text_at(it, "type") == "Ready" and text_at(it, "status") == "True" for it in conditions)
+    conditions = [object_at(condition) for condition in list_at(node, "status", "conditions")]
+    return any(
+        text_at(condition, "type") == "Ready" and text_at(condition, "status") == "True" for condition in conditions
+    )
 
 
 def _nodes(workload: JsonObject) -> Iterator[str]:

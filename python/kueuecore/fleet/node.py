@@ -23,7 +23,7 @@ from kueuecore.writes import Answer, Verb, WorkloadKey, Write
 
 __all__ = ["Node"]
 
-_MOST_ROUNDS = 500
+_MAX_ROUNDS = 500
 
 
 class Node:
@@ -65,14 +65,14 @@ class Node:
             ManifestError: The objects are invalid.
             RefusedError: A job whose owner or runtime is missing.
         """
-        jobs = [it.object for it in manifests if is_job(it.object)]
-        workloads = [it for job in jobs for it in self._webhooks.workloads_of(job)]
-        others = [it for it in manifests if not is_job(it.object)]
+        jobs = [manifest.object for manifest in manifests if is_job(manifest.object)]
+        workloads = [workload for job in jobs for workload in self._webhooks.workloads_of(job)]
+        others = [manifest for manifest in manifests if not is_job(manifest.object)]
         Engine(self._settings.configuration).apply([*others, *workloads])
         for job in jobs:
             ref = object_ref(job)
             if self.get(ref.kind, ref.name, namespace=ref.namespace) is None:
-                self._webhooks.stored(job, beside=(it.object for it in manifests))
+                self._webhooks.stored(job, beside=(manifest.object for manifest in manifests))
 
     def apply(self, manifest: JsonObject) -> JsonObject:
         """Create or update an object; Kueue's webhooks change jobs first."""
@@ -171,7 +171,7 @@ class Node:
         wake = self.kubernetes.next_wake()
         times = [] if wake is None else [wake]
         if not self.is_down:
-            times += [it for it in (self._wake, self._jobs.next_wake(self.api.now)) if it is not None]
+            times += [entry for entry in (self._wake, self._jobs.next_wake(self.api.now)) if entry is not None]
         if self.api.version > self._seen and not self.is_down:
             times.append(self.api.now)
         return min(times, default=None)
@@ -183,7 +183,7 @@ class Node:
             UnsettledError: The cluster does not settle.
         """
         self.api.now = now
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             version = self.api.version
             self.kubernetes.run(now)
             if not self.is_down:

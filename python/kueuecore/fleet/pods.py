@@ -87,7 +87,7 @@ def status_with(job: JsonObject, pods: Pods, now: int) -> JsonObject:
 
 
 def _batch_job(job: JsonObject, pods: Pods, now: int) -> JsonObject:
-    status = {key: it for key, it in object_at(job, "status").items() if key not in ("active", "ready")}
+    status = {key: entry for key, entry in object_at(job, "status").items() if key not in ("active", "ready")}
     n_pods = pods_count(job)
     match pods:
         case Pods.NONE:
@@ -129,18 +129,19 @@ def _counted(job: JsonObject, pods: Pods) -> list[JsonValue]:
         Pods.ENDED: ("succeeded",),
         Pods.FAILED: ("failed",),
     }
-    jobs = [object_at(it) for it in list_at(job, "spec", "replicatedJobs")]
+    jobs = [object_at(replicated_job) for replicated_job in list_at(job, "spec", "replicatedJobs")]
     return [
-        {"name": text_at(it, "name"), **dict.fromkeys(counts[pods], int_at(it, "replicas", default=1))} for it in jobs
+        {"name": text_at(job, "name"), **dict.fromkeys(counts[pods], int_at(job, "replicas", default=1))}
+        for job in jobs
     ]
 
 
 def _kubeflow_job(job: JsonObject, pods: Pods, now: int) -> JsonObject:
     is_active = pods in (Pods.STARTING, Pods.READY)
-    specs = next((it for key, it in object_at(job, "spec").items() if key.endswith("ReplicaSpecs")), {})
+    specs = next((entry for key, entry in object_at(job, "spec").items() if key.endswith("ReplicaSpecs")), {})
     active: JsonObject = {}
     if is_active:
-        active = {name: {"active": int_at(it, "replicas", default=1)} for name, it in object_at(specs).items()}
+        active = {name: {"active": int_at(entry, "replicas", default=1)} for name, entry in object_at(specs).items()}
     status: JsonObject = {**object_at(job, "status"), "replicaStatuses": active}
     kind = text_at(job, "kind")
     running = "True" if pods is Pods.READY else "False"
@@ -205,12 +206,14 @@ _STATUSES: Mapping[str, Callable[[JsonObject, Pods, int], JsonObject]] = {
     "AppWrapper": _app_wrapper,
     "Pod": _pod,
 }
-KINDS: Mapping[str, Integration] = {kind: it for (_, kind), it in INTEGRATIONS.items() if kind in _STATUSES}
+KINDS: Mapping[str, Integration] = {
+    kind: integration for (_, kind), integration in INTEGRATIONS.items() if kind in _STATUSES
+}
 """The kinds of jobs that run in fleets."""
 
 
 def _resumed(status: JsonObject, reason: str, message: str, now: int) -> JsonObject:
-    if any(text_at(it, "type") == "Suspended" for it in list_at(status, "conditions")):
+    if any(text_at(condition, "type") == "Suspended" for condition in list_at(status, "conditions")):
         return _with(status, "Suspended", "False", reason, message, now)
     return status
 
@@ -219,9 +222,9 @@ def _with(status: JsonObject, kind: str, value: str, reason: str, message: str, 
     """Return a status with a condition added."""
     conditions = list_at(status, "conditions")
     new: JsonObject = {"type": kind, "status": value, "reason": reason, "message": message}
-    if any(object_at(it).items() >= new.items() for it in conditions):
+    if any(object_at(condition).items() >= new.items() for condition in conditions):
         return status
-    others: Iterable[JsonValue] = (it for it in conditions if text_at(it, "type") != kind)
+    others: Iterable[JsonValue] = (condition for condition in conditions if text_at(condition, "type") != kind)
     return {**status, "conditions": [*others, {**new, "lastTransitionTime": _time(now)}]}
 
 

@@ -62,7 +62,7 @@ _KNOWN: Mapping[tuple[str, str], Mapping[str, Shape]] = {
 
 def _component_pod_sets(job: JsonObject) -> list[list[JobPodSet]]:
     """Return the pod sets of each component, without names."""
-    return [[_pod_set(job, it) for it in component] for component in _found_pod_sets(job)]
+    return [[_pod_set(job, entry) for entry in component] for component in _found_pod_sets(job)]
 
 
 def _found_pod_sets(job: JsonObject) -> list[list[JobPodSet]]:
@@ -72,14 +72,14 @@ def _found_pod_sets(job: JsonObject) -> list[list[JobPodSet]]:
         path: Path = ("spec", "components", index)
         declared = list_at(component, "podSets")
         pod_sets = _declared(object_at(component), declared) if declared else _known(object_at(component, "template"))
-        found.append([replace(it, path=(*path, *(it.path or ()))) for it in pod_sets])
+        found.append([replace(pod_set, path=(*path, *(pod_set.path or ()))) for pod_set in pod_sets])
     return found
 
 
 def _pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
     name = text_at(job, "metadata", "name")
-    pod_sets = [it for component in _component_pod_sets(job) for it in component]
-    return [replace(it, name=f"{name}-{index}") for index, it in enumerate(pod_sets)]
+    pod_sets = [entry for component in _component_pod_sets(job) for entry in component]
+    return [replace(pod_set, name=f"{name}-{index}") for index, pod_set in enumerate(pod_sets)]
 
 
 def _pod_set(job: JsonObject, pod_set: JobPodSet) -> JobPodSet:
@@ -92,7 +92,7 @@ def _pod_set(job: JsonObject, pod_set: JobPodSet) -> JobPodSet:
         reduced["overhead"] = rounded_to_milli(object_at(reduced, "overhead"))
     for key in ("initContainers", "containers"):
         if key in spec:
-            reduced[key] = [_container(object_at(it)) for it in list_at(spec, key)]
+            reduced[key] = [_container(object_at(json_value)) for json_value in list_at(spec, key)]
     kept: JsonObject = {key: value for key, value in metadata.items() if value}
     return replace(pod_set, template={"metadata": kept, "spec": reduced} if kept else {"spec": reduced})
 
@@ -109,16 +109,16 @@ def _container(container: JsonObject) -> JsonObject:
 def _declared(component: JsonObject, declared: list[JsonValue]) -> list[JobPodSet]:
     """Return the pod sets that a component declares, except those whose path does not exist."""
     pod_sets = []
-    for it in declared:
-        path = _path(text_at(it, "path"))
+    for value in declared:
+        path = _path(text_at(value, "path"))
         if path is None or not isinstance(object_at(value_at(component, path)).get("spec"), dict):
             continue
-        annotations = texts_at(it, "annotations")
+        annotations = texts_at(value, "annotations")
         n_groups, _ = go_int(annotations.get(f"{_ANNOTATION}sub-group-count", ""))
         pod_sets.append(
             JobPodSet(
                 name="",
-                count=int_at(it, "replicas", default=1),
+                count=int_at(value, "replicas", default=1),
                 template={},
                 path=path,
                 pod_index_label=annotations.get(f"{_ANNOTATION}pod-index-label"),
@@ -160,24 +160,24 @@ def _known(wrapped: JsonObject) -> list[JobPodSet]:
                 replace(
                     _inferred(
                         ("template", "spec", "replicatedJobs", index, *template),
-                        int_at(it, "replicas", default=1) * pods_count(object_at(it, "template")),
+                        int_at(job, "replicas", default=1) * pods_count(object_at(job, "template")),
                         pod_index_label=COMPLETION_INDEX,
                     ),
                     sub_group_index_label=JOB_INDEX,
-                    sub_group_count=int_at(it, "replicas", default=1),
+                    sub_group_count=int_at(job, "replicas", default=1),
                 )
-                for index, it in enumerate(list_at(spec, "replicatedJobs"))
+                for index, job in enumerate(list_at(spec, "replicatedJobs"))
             ]
         case "kubeflow.org", "PyTorchJob":
             specs = object_at(spec, "pytorchReplicaSpecs")
             return [
                 _inferred(
-                    ("template", "spec", "pytorchReplicaSpecs", it, "template"),
-                    int_at(specs, it, "replicas", default=1),
+                    ("template", "spec", "pytorchReplicaSpecs", name, "template"),
+                    int_at(specs, name, "replicas", default=1),
                     pod_index_label=REPLICA_INDEX,
                 )
-                for it in ("Master", "Worker")
-                if it in specs
+                for name in ("Master", "Worker")
+                if name in specs
             ]
         case "ray.io", "RayCluster":
             return _of_cluster(spec, ("template", "spec"))
@@ -189,8 +189,8 @@ def _known(wrapped: JsonObject) -> list[JobPodSet]:
 
 def _of_cluster(spec: JsonObject, path: Path) -> list[JobPodSet]:
     workers = [
-        _inferred((*path, "workerGroupSpecs", index, "template"), int_at(it, "replicas", default=1))
-        for index, it in enumerate(list_at(spec, "workerGroupSpecs"))
+        _inferred((*path, "workerGroupSpecs", index, "template"), int_at(worker_group_spec, "replicas", default=1))
+        for index, worker_group_spec in enumerate(list_at(spec, "workerGroupSpecs"))
     ]
     return [_inferred((*path, "headGroupSpec", "template"), 1), *workers]
 
@@ -207,7 +207,7 @@ def _inject(job: JsonObject, infos: Sequence[PodSetInfo], _configuration: JobsCo
     left = list(infos)
     for index, pod_sets in enumerate(components):
         own, left = left[: len(pod_sets)], left[len(pod_sets) :]
-        job = with_value(job, ("spec", "components", index, "podSetInfos"), [_info(it) for it in own])
+        job = with_value(job, ("spec", "components", index, "podSetInfos"), [_info(entry) for entry in own])
     return job
 
 
@@ -248,7 +248,7 @@ def _shape_problems(job: JsonObject) -> list[Problem]:
             problems += field_problems(wrapped, fields, ("spec", "components", index, "template"))
     # The paths of the pod templates are only known now.
     if not problems:
-        for pod_set in (it for component in _found_pod_sets(job) for it in component):
+        for pod_set in (entry for component in _found_pod_sets(job) for entry in component):
             path = pod_set.path or ()
             problems += field_problems(value_at(job, path), TEMPLATE, path)
     return problems

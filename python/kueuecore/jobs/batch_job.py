@@ -134,12 +134,12 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
 def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:
     has_changed = annotations_of(old).get(MIN_PARALLELISM) != annotations_of(new).get(MIN_PARALLELISM)
     problems = _partial_admission_problems(new, surroundings.configuration) if has_changed else []
-    suspended = [object_at(it, "spec").get("suspend") is True for it in (old, new)]
-    counts = [int_at(it, "spec", "parallelism", default=1) for it in (old, new)]
+    suspended = [object_at(entry, "spec").get("suspend") is True for entry in (old, new)]
+    counts = [int_at(entry, "spec", "parallelism", default=1) for entry in (old, new)]
     if MIN_PARALLELISM in annotations_of(old) and not suspended[0] and counts[0] != counts[1]:
         detail = "cannot change when partial admission is enabled and the job is not suspended"
         problems.append(forbidden("spec.parallelism", detail))
-    synced = [go_bool(annotations_of(it).get(EQUAL_COMPLETIONS, "")) is True for it in (old, new)]
+    synced = [go_bool(annotations_of(entry).get(EQUAL_COMPLETIONS, "")) is True for entry in (old, new)]
     if not _is_suspended(old) and not _is_suspended(new) and synced[0] != synced[1]:
         field = f"metadata.annotations[{EQUAL_COMPLETIONS}]"
         problems.append(forbidden(field, "field is immutable while the job is not suspended"))

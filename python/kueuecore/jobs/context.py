@@ -61,7 +61,7 @@ def installed_frameworks(release: Release) -> tuple[str, ...]:
     """
     added = _BEFORE_0_19 if release < Release.named("0.19.0") else ()
     has_services = not release < Release.named("0.17.0")
-    return (*(it for it in INSTALLED_FRAMEWORKS if has_services or it not in _SINCE_0_17), *added)
+    return (*(framework for framework in INSTALLED_FRAMEWORKS if has_services or framework not in _SINCE_0_17), *added)
 
 
 # More than 32 bits can hold.
@@ -145,14 +145,14 @@ class JobsConfiguration:
         integrations = object_at(settings, "integrations")
         retention = text_at(settings, "objectRetentionPolicies", "workloads", "afterDeactivatedByKueue")
         custom_labels = list_at(settings, "metrics", "customLabels")
-        measured = [it for it in custom_labels if text_at(it, "sourceKind") == "Workload"]
+        measured = [label for label in custom_labels if text_at(label, "sourceKind") == "Workload"]
         if not configuration.is_enabled("CustomMetricLabels"):
             measured = []
-        annotation_keys = [key for it in measured if (key := text_at(it, "sourceAnnotationKey"))]
+        annotation_keys = [key for label in measured if (key := text_at(label, "sourceAnnotationKey"))]
         label_keys = [
-            text_at(it, "sourceLabelKey") or text_at(it, "name")
-            for it in measured
-            if not text_at(it, "sourceAnnotationKey")
+            text_at(label, "sourceLabelKey") or text_at(label, "name")
+            for label in measured
+            if not text_at(label, "sourceAnnotationKey")
         ]
         ready = object_at(settings, "waitForPodsReady")
         waits_for_pods = "waitForPodsReady" in settings and not configuration.is_enabled("DisableWaitForPodsReady")
@@ -313,7 +313,8 @@ class Surroundings:
         """
         default = self.configuration.default_namespace
         found = {
-            (text_at(it, "metadata", "namespace") or default, text_at(it, "metadata", "name")): it for it in workloads
+            (text_at(workload, "metadata", "namespace") or default, text_at(workload, "metadata", "name")): workload
+            for workload in workloads
         }
         every = self.by_key if by_key is None else by_key
         known = self.members if members is None else members
@@ -362,9 +363,11 @@ def _texts(value: JsonValue, key: str) -> tuple[str, ...]:
 def _selector(plain: JsonObject) -> LabelSelector:
     expressions = [
         LabelSelectorRequirement(
-            text_at(it, "key"), operator=LabelSelectorOperator(text_at(it, "operator")), values=_texts(it, "values")
+            text_at(expression, "key"),
+            operator=LabelSelectorOperator(text_at(expression, "operator")),
+            values=_texts(expression, "values"),
         )
-        for it in list_at(plain, "matchExpressions")
+        for expression in list_at(plain, "matchExpressions")
     ]
     return LabelSelector(texts_at(plain, "matchLabels"), match_expressions=expressions)
 
@@ -384,7 +387,7 @@ def _checks(cluster_queue: JsonObject) -> set[str]:
     """Return names of the checks of a ClusterQueue."""
     plain = [name for name in list_at(cluster_queue, "spec", "admissionChecks") if isinstance(name, str)]
     strategy = list_at(cluster_queue, "spec", "admissionChecksStrategy", "admissionChecks")
-    return {*plain, *(text_at(it, "name") for it in strategy)}
+    return {*plain, *(text_at(check, "name") for check in strategy)}
 
 
 def owner_key(owner: JsonValue) -> tuple[str, str, str, str]:

@@ -33,14 +33,14 @@ DEPLOYMENT_FIELDS: Mapping[str, Shape] = {
     "status": {"readyReplicas": Type.COUNT},
 }
 # Each becomes an object here; no cluster has that many.
-_MOST_PODS = 200_000
+_MAX_PODS = 200_000
 
 
 def _shape_problems(deployment: JsonObject) -> list[Problem]:
     problems = template_problems(deployment, _TEMPLATE)
     n_pods = int_at(deployment, "spec", "replicas")
-    if n_pods > _MOST_PODS and not problems:
-        return [invalid("spec.replicas", n_pods, f"must be at most {_MOST_PODS}: each pod gets a Workload of its own")]
+    if n_pods > _MAX_PODS and not problems:
+        return [invalid("spec.replicas", n_pods, f"must be at most {_MAX_PODS}: each pod gets a Workload of its own")]
     return problems
 
 
@@ -57,7 +57,7 @@ def _hold_back(deployment: JsonObject, _configuration: JobsConfiguration) -> Jso
 def _pods_made(deployment: JsonObject, surroundings: Surroundings) -> list[JsonObject]:
     """Return as many pods as there are replicas, if none exists. In a cluster their names are random."""
     template, metadata = object_at(deployment, *_TEMPLATE), object_at(deployment, "metadata")
-    if any(_is_of(deployment, it) for it in surroundings.by_key.values()):
+    if any(_is_of(deployment, manifest) for manifest in surroundings.by_key.values()):
         return []
     pod_metadata: JsonObject = {
         **object_at(template, "metadata"),

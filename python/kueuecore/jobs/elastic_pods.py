@@ -41,41 +41,43 @@ def ungate_elastic_pods(
     if active is None:
         return []
     its_name = slice_name(active)
-    mine = [it for it in pods if annotations_of(it).get(SLICE_NAME_ANNOTATION) == its_name and not is_terminated(it)]
-    ungated = Counter(labels_of(it).get(POD_SET_LABEL, "") for it in mine if not _is_gated(it))
+    mine = [
+        pod for pod in pods if annotations_of(pod).get(SLICE_NAME_ANNOTATION) == its_name and not is_terminated(pod)
+    ]
+    ungated = Counter(labels_of(pod).get(POD_SET_LABEL, "") for pod in mine if not _is_gated(pod))
     writes = []
     for pod_set in list_at(active, "spec", "podSets"):
         name = text_at(pod_set, "name")
         annotations, selector = _updates(active, name) if waits_for_checks else ({}, {})
         gated = [
-            it
-            for it in mine
-            if _is_gated(it)
-            and labels_of(it).get(POD_SET_LABEL, "") == name
-            and _agrees(annotations_of(it), annotations)
-            and _agrees(object_at(it, "spec", "nodeSelector"), selector)
+            pod
+            for pod in mine
+            if _is_gated(pod)
+            and labels_of(pod).get(POD_SET_LABEL, "") == name
+            and _agrees(annotations_of(pod), annotations)
+            and _agrees(object_at(pod, "spec", "nodeSelector"), selector)
         ]
         # Released pods hold quota too.
         room = max(0, int_at(pod_set, "count", default=1) - ungated[name])
-        first = sorted(gated, key=lambda it: text_at(it, "metadata", "name"))[:room]
-        writes += [Write(Verb.UPDATE, _released(it, annotations, selector)) for it in first]
+        first = sorted(gated, key=lambda pod: text_at(pod, "metadata", "name"))[:room]
+        writes += [Write(Verb.UPDATE, _released(pod, annotations, selector)) for pod in first]
     return writes
 
 
 def _active(workloads: Sequence[JsonObject]) -> JsonObject | None:
     """Return the newest slice with quota, if all its checks are ready too."""
-    for it in reversed(workloads):
-        holds = has_condition(it, "QuotaReserved") and not has_condition(it, "Finished")
-        if holds and not has_condition(it, "Evicted"):
-            return it if has_condition(it, "Admitted") else None
+    for workload in reversed(workloads):
+        holds = has_condition(workload, "QuotaReserved") and not has_condition(workload, "Finished")
+        if holds and not has_condition(workload, "Evicted"):
+            return workload if has_condition(workload, "Admitted") else None
     return None
 
 
 def _newest_with_quota(workloads: Sequence[JsonObject]) -> JsonObject | None:
     """Return the newest slice with quota, evicted or not, if the first slice is still there."""
-    live = (it for it in reversed(workloads) if not has_condition(it, "Finished"))
-    newest = next((it for it in live if has_condition(it, "QuotaReserved")), None)
-    names = [text_at(it, "metadata", "name") for it in workloads]
+    live = (workload for workload in reversed(workloads) if not has_condition(workload, "Finished"))
+    newest = next((workload for workload in live if has_condition(workload, "QuotaReserved")), None)
+    names = [text_at(workload, "metadata", "name") for workload in workloads]
     return newest if newest is not None and slice_name(newest) in names else None
 
 
@@ -92,7 +94,7 @@ def _updates(workload: JsonObject, pod_set: str) -> tuple[dict[str, str], dict[s
             if text_at(update, "name") == pod_set:
                 given = annotations_of({"metadata": update if isinstance(update, dict) else {}})
                 annotations |= {key: given[key] for key in _FIXED if key in given}
-                selector |= {key: str(it) for key, it in object_at(update, "nodeSelector").items()}
+                selector |= {key: str(entry) for key, entry in object_at(update, "nodeSelector").items()}
     return annotations, selector
 
 

@@ -25,7 +25,7 @@ def path_text(path: Path) -> str:
         >>> path_text(("spec", "replicatedJobs", 0, "template"))
         'spec.replicatedJobs[0].template'
     """
-    return "".join(f"[{it}]" if isinstance(it, int | Key) else f".{it}" for it in path).removeprefix(".")
+    return "".join(f"[{name}]" if isinstance(name, int | Key) else f".{name}" for name in path).removeprefix(".")
 
 
 def value_at(value: JsonValue, path: Path) -> JsonValue:

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from kueuecore._json import JsonObject, JsonValue, object_at
-from kueuecore._json_text import MOST_DIGITS
+from kueuecore._json_text import MAX_DIGITS
 from kueuecore._text import quoted
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.jobs.field_paths import Key, Path, path_text
@@ -98,8 +98,8 @@ _REMEDIES = {
 # The engine's JSON reader takes nothing deeper, once a template is part of a Workload.
 _DEEPEST = 120
 _TOO_DEEP = "it is nested too deep"
-_LARGEST: int = 10**MOST_DIGITS
-_MOST_WARNINGS = 100
+_LARGEST: int = 10**MAX_DIGITS
+_MAX_WARNINGS = 100
 
 
 def field_problems(value: JsonValue, shape: Shape, path: Path = ()) -> list[Problem]:
@@ -132,13 +132,13 @@ def check_fields(value: JsonValue, shape: Shape, ref: ObjectRef, path: Path = ()
     """
     problems = [_wrong_type(None, "object", path)] if value is None else field_problems(value, shape, path)
     if problems:
-        raise ManifestError(replace(it, object=ref) for it in problems)
+        raise ManifestError(replace(problem, object=ref) for problem in problems)
 
 
 def unknown_fields(value: JsonValue, shape: Shape) -> list[Problem]:
     """Return fields that an API server drops, where all are known: they may be misspelt. If many, with their number."""
     unknown = _unknown_fields(value, shape, ())
-    found = [Problem(f"unknown field {quoted(field)}", field=field) for field in islice(unknown, _MOST_WARNINGS)]
+    found = [Problem(f"unknown field {quoted(field)}", field=field) for field in islice(unknown, _MAX_WARNINGS)]
     if n_more := sum(1 for _ in unknown):
         found.append(Problem(f"{n_more} more unknown fields"))
     return found
@@ -148,9 +148,9 @@ def _unknown_fields(value: JsonValue, shape: Shape, path: Path) -> Iterator[str]
     fields = shape.fields if isinstance(shape, Exactly) else shape
     if not isinstance(fields, Mapping) or not isinstance(value, dict):
         return
-    for name, it in value.items():
+    for name, row in value.items():
         if name in fields:
-            yield from _unknown_fields(it, fields[name], (*path, name))
+            yield from _unknown_fields(row, fields[name], (*path, name))
         elif isinstance(shape, Exactly):
             yield path_text((*path, name))
 
@@ -164,8 +164,8 @@ def _pruned(value: JsonValue, shape: Shape) -> JsonValue:
     fields = shape.fields if isinstance(shape, Exactly) else shape
     if not isinstance(fields, Mapping) or not isinstance(value, dict):
         return value
-    kept = {name: it for name, it in value.items() if name in fields or not isinstance(shape, Exactly)}
-    return {name: _pruned(it, fields[name]) if name in fields else it for name, it in kept.items()}
+    kept = {name: row for name, row in value.items() if name in fields or not isinstance(shape, Exactly)}
+    return {name: _pruned(quota, fields[name]) if name in fields else quota for name, quota in kept.items()}
 
 
 def _is_plain(value: object, depth: int) -> bool:
@@ -175,9 +175,9 @@ def _is_plain(value: object, depth: int) -> bool:
     if isinstance(value, dict):
         if depth >= _DEEPEST or not all(isinstance(key, str) and (key.isascii() or _is_unicode(key)) for key in value):
             return False
-        return all(_is_plain(it, depth + 1) for it in value.values())
+        return all(_is_plain(row, depth + 1) for row in value.values())
     if isinstance(value, list):
-        return depth < _DEEPEST and all(_is_plain(it, depth + 1) for it in value)
+        return depth < _DEEPEST and all(_is_plain(row, depth + 1) for row in value)
     if isinstance(value, int):
         return -_LARGEST < value < _LARGEST
     return value is None or (isinstance(value, float) and math.isfinite(value))
@@ -188,21 +188,21 @@ def _not_plain(value: object, path: Path) -> Iterator[Problem]:
     if len(path) > _DEEPEST:
         yield Problem(_TOO_DEEP)
     elif isinstance(value, dict):
-        for key, it in value.items():
+        for key, row in value.items():
             if not isinstance(key, str) or not _is_unicode(key):
                 yield Problem("a key is not a string", field=path_text(path), remedy="write it in quotes")
             else:
-                yield from _not_plain(it, (*path, key))
+                yield from _not_plain(row, (*path, key))
     elif isinstance(value, list):
-        for index, it in enumerate(value):
-            yield from _not_plain(it, (*path, index))
+        for index, row in enumerate(value):
+            yield from _not_plain(row, (*path, index))
     elif isinstance(value, str):
         if not _is_unicode(value):
             message = "Invalid value: unpaired surrogate"
             yield Problem(message, field=path_text(path), remedy="write whole characters")
     elif isinstance(value, int):
         if abs(value) >= _LARGEST:
-            message = f"Invalid value: a number of more than {MOST_DIGITS} digits"
+            message = f"Invalid value: a number of more than {MAX_DIGITS} digits"
             yield Problem(message, field=path_text(path), remedy="write a smaller one")
     elif isinstance(value, float):
         if not math.isfinite(value):
@@ -229,16 +229,16 @@ def _misfits(value: JsonValue, shape: Shape, path: Path) -> Iterator[Problem]:
         if not isinstance(value, list):
             yield _wrong_type(value, "array", path)
             return
-        for index, it in enumerate(value):
-            if it is None:
-                yield _wrong_type(it, _json_type(shape.item), (*path, index))
-            yield from _misfits(it, shape.item, (*path, index))
+        for index, row in enumerate(value):
+            if row is None:
+                yield _wrong_type(row, _json_type(shape.item), (*path, index))
+            yield from _misfits(row, shape.item, (*path, index))
     elif not isinstance(value, dict):
         yield _wrong_type(value, "object", path)
     elif isinstance(shape, Each):
-        for key, it in value.items():
-            if shape.value is not Type.TEXT or not isinstance(it, str):
-                yield from _misfits(it, shape.value, (*path, Key(key)))
+        for key, row in value.items():
+            if shape.value is not Type.TEXT or not isinstance(row, str):
+                yield from _misfits(row, shape.value, (*path, Key(key)))
     else:
         fields = shape.fields if isinstance(shape, Exactly) else shape
         for name, wanted in fields.items():

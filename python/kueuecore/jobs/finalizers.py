@@ -18,4 +18,4 @@ def without_finalizer(manifest: JsonObject, finalizer: str) -> JsonObject:
     finalizers = list_at(manifest, "metadata", "finalizers")
     if finalizer not in finalizers:
         return manifest
-    return with_value(manifest, ("metadata", "finalizers"), [it for it in finalizers if it != finalizer])
+    return with_value(manifest, ("metadata", "finalizers"), [other for other in finalizers if other != finalizer])

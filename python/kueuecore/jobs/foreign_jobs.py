@@ -25,10 +25,10 @@ def is_mini_cluster(plain: JsonObject) -> bool:
 def owner_keys(objects: Iterable[JsonObject], default_namespace: str) -> AbstractSet[OwnerKey]:
     """Return the objects that some objects name as their owners."""
     return {
-        (group_of(text_at(it, "apiVersion")), text_at(it, "kind"), namespace, text_at(it, "name"))
+        (group_of(text_at(reference, "apiVersion")), text_at(reference, "kind"), namespace, text_at(reference, "name"))
         for plain in objects
         for namespace in (text_at(plain, "metadata", "namespace") or default_namespace,)
-        for it in list_at(plain, "metadata", "ownerReferences")
+        for reference in list_at(plain, "metadata", "ownerReferences")
     }
 
 

@@ -23,7 +23,9 @@ class GeneratedNames:
 
     def __init__(self, manifests: Iterable[Manifest], default_namespace: str) -> None:
         self._default_namespace = default_namespace
-        self._taken = {self._key(it.object, text_at(it.object, "metadata", "name")) for it in manifests}
+        self._taken = {
+            self._key(manifest.object, text_at(manifest.object, "metadata", "name")) for manifest in manifests
+        }
         self._numbers: dict[tuple[str, str, str], int] = {}
 
     def named(self, plain: JsonObject) -> JsonObject:

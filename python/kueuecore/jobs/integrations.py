@@ -25,7 +25,7 @@ class _Kinds(dict[tuple[str, str], Integration]):
     """Kinds of jobs by API group and kind."""
 
     def __init__(self, name: str, kinds: Iterable[Integration]) -> None:
-        super().__init__({(it.group, it.kind): it for it in kinds})
+        super().__init__({(kind.group, kind.kind): kind for kind in kinds})
         self._name = name
 
     def __repr__(self) -> str:
@@ -61,5 +61,5 @@ def with_kinds(*own: Integration) -> Mapping[tuple[str, str], Integration]:
     Args:
         own: Your kinds; they replace those that Kueue knows.
     """
-    names = ", ".join(it.kind for it in own)
+    names = ", ".join(integration.kind for integration in own)
     return _Kinds(f"with_kinds({names})", (*INTEGRATIONS.values(), *own))

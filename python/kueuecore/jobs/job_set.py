@@ -69,7 +69,7 @@ def job_set_pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPo
 
 def job_set_pods_ready(job: JsonObject, *, statuses: str = "replicatedJobsStatus") -> bool:
     """Return whether as many Jobs are ready or done as there are."""
-    n_ready = sum(int_at(it, "ready") + int_at(it, "succeeded") for it in list_at(job, "status", statuses))
+    n_ready = sum(int_at(value, "ready") + int_at(value, "succeeded") for value in list_at(job, "status", statuses))
     return n_ready == sum(map(_replicas, _replicated_jobs(job)))
 
 
@@ -77,16 +77,17 @@ def job_set_reclaimable_pods(
     job: JsonObject, _configuration: JobsConfiguration, *, statuses: str = "replicatedJobsStatus"
 ) -> dict[str, int]:
     """Return the pods of Jobs that succeeded."""
-    succeeded = {text_at(it, "name"): int_at(it, "succeeded") for it in list_at(job, "status", statuses)}
+    succeeded = {text_at(value, "name"): int_at(value, "succeeded") for value in list_at(job, "status", statuses)}
     return {
-        text_at(it, "name").lower(): succeeded[text_at(it, "name")] * pods_count(object_at(it, "template"))
-        for it in _replicated_jobs(job)
-        if 0 < succeeded.get(text_at(it, "name"), 0) <= _replicas(it)
+        text_at(replicated_job, "name").lower(): succeeded[text_at(replicated_job, "name")]
+        * pods_count(object_at(replicated_job, "template"))
+        for replicated_job in _replicated_jobs(job)
+        if 0 < succeeded.get(text_at(replicated_job, "name"), 0) <= _replicas(replicated_job)
     }
 
 
 def _replicated_jobs(job: JsonObject) -> list[JsonObject]:
-    return [object_at(it) for it in list_at(job, *_REPLICATED_JOBS)]
+    return [object_at(value) for value in list_at(job, *_REPLICATED_JOBS)]
 
 
 def _replicas(replicated: JsonObject) -> int:
@@ -103,9 +104,9 @@ def _with_defaults(job: JsonObject) -> JsonObject:
 
 def _shape_problems(job: JsonObject) -> list[Problem]:
     problems = []
-    for index, it in enumerate(_replicated_jobs(job)):
+    for index, replicated_job in enumerate(_replicated_jobs(job)):
         path: Path = (*_REPLICATED_JOBS, index)
-        if not text_at(it, "name"):
+        if not text_at(replicated_job, "name"):
             problems.append(required(f"spec.replicatedJobs[{index}].name"))
         problems += template_problems(job, (*path, "template", "spec", "template"))
     return problems
@@ -124,7 +125,7 @@ JOB_SET = Integration(
     shape_problems=_shape_problems,
     is_revalidated=True,
     validate=topology_is_valid,
-    is_active=lambda job: any(int_at(it, "active") > 0 for it in list_at(job, "status", "replicatedJobsStatus")),
+    is_active=lambda job: any(int_at(value, "active") > 0 for value in list_at(job, "status", "replicatedJobsStatus")),
     finished=finished_by("Completed", "Failed"),
     pods_ready=job_set_pods_ready,
     reclaimable_pods=job_set_reclaimable_pods,

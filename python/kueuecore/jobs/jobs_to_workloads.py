@@ -136,7 +136,7 @@ def workloads_for(
     """
     configuration = configuration_or_default(configuration)
     given = each("manifests", manifests)
-    everything = [as_manifest(it, f"manifests[{index}]") for index, it in enumerate(given)]
+    everything = [as_manifest(manifest, f"manifests[{index}]") for index, manifest in enumerate(given)]
     runtimes, assumed = _shipped_runtimes(everything)
     surroundings = surroundings_of([*everything, *runtimes], configuration, integrations)
     builder = _Builder(surroundings, integrations, GeneratedNames(everything, configuration.default_namespace))
@@ -148,12 +148,12 @@ def workloads_for(
 
 def _shipped_runtimes(manifests: Sequence[Manifest]) -> tuple[tuple[JsonObject, ...], tuple[str, ...]]:
     """Return the shipped runtimes that TrainJobs name and the manifests lack, and a sentence that says so."""
-    if all(text_at(it.object, "kind") != TRAIN_JOB.kind for it in manifests):
+    if all(text_at(manifest.object, "kind") != TRAIN_JOB.kind for manifest in manifests):
         return (), ()
     from kueuecore.jobs.shipped_runtimes import RELEASE, missing_runtimes
 
-    found = missing_runtimes(it.object for it in manifests)
-    names = ", ".join(text_at(it, "metadata", "name") for it in found)
+    found = missing_runtimes(manifest.object for manifest in manifests)
+    names = ", ".join(text_at(runtime, "metadata", "name") for runtime in found)
     said = f"assumed the ClusterTrainingRuntimes of {RELEASE}, as none are given by these names: {names}"
     return found, ((said,) if found else ())
 
@@ -167,10 +167,16 @@ def surroundings_of(
     mapping("integrations", integrations)
     given = enumerate(each("around", manifests))
     return Surroundings.of(
-        [plain_object(it, f"around[{index}]") for index, it in given],
+        [plain_object(assignment, f"around[{index}]") for index, assignment in given],
         configuration=configuration,
-        frameworks={(it.api_version, it.kind): it.framework for it in integrations.values()},
-        own_frameworks={it.framework for key, it in integrations.items() if INTEGRATIONS.get(key) is not it},
+        frameworks={
+            (integration.api_version, integration.kind): integration.framework for integration in integrations.values()
+        },
+        own_frameworks={
+            integration.framework
+            for key, integration in integrations.items()
+            if INTEGRATIONS.get(key) is not integration
+        },
     )
 
 
@@ -205,7 +211,7 @@ class _Builder:
 
     def result(self) -> JobsResult:
         # A group comes where its last pod does.
-        workloads = sorted(self._workloads, key=lambda it: it[0])
+        workloads = sorted(self._workloads, key=lambda workload: workload[0])
         return JobsResult(
             workloads=tuple(workload for _, workload in workloads),
             positions=tuple(index for index, _ in workloads),
@@ -392,8 +398,8 @@ class _Builder:
 def _about(problems: Sequence[Problem], job: JsonObject, manifest: Manifest, index: int) -> list[Problem]:
     """Return the problems of a job, or of what it needs, with their locations."""
     ref, found = object_ref(job), []
-    for it in problems:
-        placed = replace(it, object=it.object or ref, index=index)
+    for problem in problems:
+        placed = replace(problem, object=problem.object or ref, index=index)
         found.append(manifest.locate(placed) if placed.object == ref else placed)
     return found
 

@@ -43,7 +43,7 @@ def kubeflow_fields(specs: str) -> Mapping[str, Shape]:
 def _present(job: JsonObject, specs: str, types: Sequence[str]) -> list[tuple[str, Path]]:
     """Return the replica types that a job has, in the order in which they become pod sets, and their paths."""
     found = object_at(job, "spec", specs)
-    return [(it, ("spec", specs, Key(it))) for it in types if isinstance(found.get(it), dict)]
+    return [(type_, ("spec", specs, Key(type_))) for type_ in types if isinstance(found.get(type_), dict)]
 
 
 def _pod_sets(job: JsonObject, _surroundings: Surroundings, *, specs: str, types: Sequence[str]) -> list[JobPodSet]:
@@ -51,12 +51,12 @@ def _pod_sets(job: JsonObject, _surroundings: Surroundings, *, specs: str, types
         JobPodSet.at(
             job,
             (*path, "template"),
-            name=it.lower(),
+            name=row.lower(),
             count=int_at(job, *map(str, path), "replicas", default=1),
             count_path=(*path, "replicas"),
             pod_index_label=REPLICA_INDEX,
         )
-        for it, path in _present(job, specs, types)
+        for row, path in _present(job, specs, types)
     ]
 
 

@@ -47,7 +47,7 @@ SET_NAME = f"{_DOMAIN}/name"
 _WORKER_INDEX = f"{_DOMAIN}/worker-index"
 _GROUP_INDEX = f"{_DOMAIN}/group-index"
 _LEADER_NAME = f"{_DOMAIN}/leader-name"
-_MOST_REPLICAS = 1_000_000
+_MAX_REPLICAS = 1_000_000
 _LEADER: Path = ("spec", "leaderWorkerTemplate", "leaderTemplate")
 _WORKER: Path = ("spec", "leaderWorkerTemplate", "workerTemplate")
 _FIELDS: Mapping[str, Shape] = {
@@ -152,7 +152,7 @@ def _pod_set(job: JsonObject, path: Path, name: str, count: int) -> JobPodSet:
     for key in ("labels", "annotations"):
         # What the controller of LeaderWorkerSets adds does not matter.
         kept: JsonObject = {
-            it: text for it, text in texts_at(metadata, key).items() if it == SET_NAME or not it.startswith(_DOMAIN)
+            key: text for key, text in texts_at(metadata, key).items() if key == SET_NAME or not key.startswith(_DOMAIN)
         }
         metadata[key] = kept
     return JobPodSet(
@@ -187,11 +187,11 @@ def _hold_back(job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
 def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
     problems = []
     replicas = int_at(job, "spec", "replicas", default=1)
-    if replicas > _MOST_REPLICAS:
-        detail = f"invalid LeaderWorkerSet replicas: must be <= {_MOST_REPLICAS}, got {replicas}"
+    if replicas > _MAX_REPLICAS:
+        detail = f"invalid LeaderWorkerSet replicas: must be <= {_MAX_REPLICAS}, got {replicas}"
         problems.append(invalid("spec.replicas", replicas, detail))
-    elif (n_found := n_groups(job)) > _MOST_REPLICAS:
-        detail = f"must be at most {_MOST_REPLICAS}: each group gets a Workload of its own"
+    elif (n_found := n_groups(job)) > _MAX_REPLICAS:
+        detail = f"must be at most {_MAX_REPLICAS}: each group gets a Workload of its own"
         problems.append(invalid("status.replicas", n_found, detail))
     return problems + topology_is_valid(job, pod_sets, surroundings) + offset_is_valid(pod_sets, surroundings)
 

@@ -60,7 +60,7 @@ class _Groups:
         self.reason = ""
 
     def sync(self) -> None:
-        own = {text_at(it, "metadata", "name"): it for it in self._own()}
+        own = {text_at(manifest, "metadata", "name"): manifest for manifest in self._own()}
         new = []
         with_percentages = self._configuration.has("LwsSurgeMayBePercentage")
         for index in range(n_groups(self._job, with_percentages=with_percentages)):
@@ -76,10 +76,10 @@ class _Groups:
     def _own(self) -> Iterable[JsonObject]:
         """Return the Workloads owned by the set, by its UID: another set may have had its name."""
         mine = uid_of(self._job), text_at(self._job, "metadata", "name")
-        for (namespace, _), it in self._surroundings.workloads.items():
-            owners = {(text_at(o, "uid"), text_at(o, "name")) for o in list_at(it, "metadata", "ownerReferences")}
-            if namespace == self._namespace and mine in owners and not is_variant(it):
-                yield it
+        for (namespace, _), workload in self._surroundings.workloads.items():
+            owners = {(text_at(o, "uid"), text_at(o, "name")) for o in list_at(workload, "metadata", "ownerReferences")}
+            if namespace == self._namespace and mine in owners and not is_variant(workload):
+                yield workload
 
     def _follow(self, workload: JsonObject) -> None:
         """Update queue, gates and priority class of a Workload to those of the set."""
@@ -108,7 +108,9 @@ class _Groups:
                 return
             if text_at(job, "metadata", "deletionTimestamp"):
                 raise NoWorkload("it is being deleted")
-            pod_sets = [it.to_manifest(self._configuration) for it in LEADER_WORKER_SET.pod_sets(job, surroundings)]
+            pod_sets = [
+                pod_set.to_manifest(self._configuration) for pod_set in LEADER_WORKER_SET.pod_sets(job, surroundings)
+            ]
             priority, problem = priority_of(job, pod_sets, surroundings)
             check_priority(problem, self._configuration)
         except NoWorkload as reason:
@@ -125,22 +127,26 @@ class _Groups:
 
     def _wait(self, reason: NoWorkload) -> None:
         self.reason = str(reason)
-        self.events += [it for it in warnings_of(reason, self._job) if it not in self.events]
+        self.events += [warning for warning in warnings_of(reason, self._job) if warning not in self.events]
 
 
 def pods_of_leader_worker_set(job: JsonObject, surroundings: Surroundings) -> Iterable[JsonObject]:
     """Return the pods of all groups of a LeaderWorkerSet."""
     name = text_at(job, "metadata", "name")
-    return (it for it in objects_beside(job, "v1", "Pod", surroundings) if labels_of(it).get(SET_NAME) == name)
+    return (
+        object_
+        for object_ in objects_beside(job, "v1", "Pod", surroundings)
+        if labels_of(object_).get(SET_NAME) == name
+    )
 
 
 def _pod_writes(job: JsonObject, surroundings: Surroundings) -> Iterable[Write]:
     """Return the writes that add pods to their groups, and ungate those that no longer have anything to wait for."""
     name = text_at(job, "metadata", "name")
     sets = {
-        text_at(it, "metadata", "name"): it
-        for it in objects_beside(job, "apps/v1", "StatefulSet", surroundings)
-        if labels_of(it).get(SET_NAME) == name
+        text_at(object_, "metadata", "name"): object_
+        for object_ in objects_beside(job, "apps/v1", "StatefulSet", surroundings)
+        if labels_of(object_).get(SET_NAME) == name
     }
     for pod in pods_of_leader_worker_set(job, surroundings):
         after, stateful_set = pod, sets.get(text_at(controller_of(pod), "name"))

@@ -168,7 +168,9 @@ def known_integration(job: JsonObject, integrations: Mapping[tuple[str, str], In
     integration = integration_of(job, integrations=integrations)
     if integration is None:
         found = f"{text_at(job, 'apiVersion')} {text_at(job, 'kind')}".strip()
-        kinds = ", ".join(sorted({instance("integrations", it, Integration).kind for it in integrations.values()}))
+        kinds = ", ".join(
+            sorted({instance("integrations", integration, Integration).kind for integration in integrations.values()})
+        )
         remedy = f"the kinds are {kinds}; add yours with with_kinds"
         problem = Problem(f"Unsupported value: {quoted(found)}: this is no kind of jobs", field="kind", remedy=remedy)
         raise ManifestError([replace(problem, object=_ref(job))])

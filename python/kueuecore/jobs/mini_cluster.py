@@ -82,10 +82,10 @@ def _pod_spec(name: str, spec: JsonObject) -> JsonObject:
     pod, flux = object_at(spec, "pod"), object_at(spec, "flux", "container")
     given = list_at(spec, "containers")
     containers: list[JsonValue] = []
-    for it in given:
+    for container in given:
         # A container that runs Flux is named after the cluster; a single one always runs it.
-        runs_flux = len(given) == 1 or object_at(it).get("runFlux") is True
-        containers.append(_container(name if runs_flux else text_at(it, "name"), object_at(it)))
+        runs_flux = len(given) == 1 or object_at(container).get("runFlux") is True
+        containers.append(_container(name if runs_flux else text_at(container, "name"), object_at(container)))
     result: JsonObject = {
         "restartPolicy": text_at(pod, "restartPolicy") or "OnFailure",
         # It copies Flux into the pod.

@@ -48,7 +48,7 @@ def changed_timeouts(old: JsonObject, new: JsonObject, configuration: JobsConfig
     """Return that a job which is not suspended has other timeouts, which is not allowed."""
     if not configuration.enabled(_GATE):
         return []
-    return immutable(_FIELD, *(annotations_of(it).get(OWN_TIMEOUTS, "") for it in (new, old)))
+    return immutable(_FIELD, *(annotations_of(entry).get(OWN_TIMEOUTS, "") for entry in (new, old)))
 
 
 def own_timeouts_followed(job: JsonObject, workload: JsonObject, configuration: JobsConfiguration) -> JsonObject:

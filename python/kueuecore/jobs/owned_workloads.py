@@ -20,24 +20,28 @@ def owned_workloads(job: JsonObject, surroundings: Surroundings) -> list[JsonObj
 
     Kueue compares kind and name, not the UID: the job may have been recreated.
     """
-    pods = [object_at(it) for it in list_at(job, "items")]
+    pods = [object_at(item) for item in list_at(job, "items")]
     owners = pods if text_at(job, "kind") == "PodList" else [job]
     keys = ("apiVersion", "kind", "name")
-    mine = {tuple(text_at(owner_reference(it, controller=False), key) for key in keys) for it in owners}
+    mine = {tuple(text_at(owner_reference(owner, controller=False), key) for key in keys) for owner in owners}
     namespace = text_at(job, "metadata", "namespace") or surroundings.configuration.default_namespace
 
     def is_own(workload: JsonObject) -> bool:
         owners = list_at(workload, "metadata", "ownerReferences")
         # A variant belongs to its parent, a Workload.
-        return not is_variant(workload) and any(tuple(text_at(it, key) for key in keys) in mine for it in owners)
+        return not is_variant(workload) and any(tuple(text_at(owner, key) for key in keys) in mine for owner in owners)
 
-    owned = [it for (place, _), it in surroundings.workloads.items() if place == namespace and is_own(it)]
-    return sorted(owned, key=lambda it: (text_at(it, "metadata", "creationTimestamp"), text_at(it, "metadata", "uid")))
+    owned = [
+        workload for (place, _), workload in surroundings.workloads.items() if place == namespace and is_own(workload)
+    ]
+    return sorted(
+        owned, key=lambda item: (text_at(item, "metadata", "creationTimestamp"), text_at(item, "metadata", "uid"))
+    )
 
 
 def newest_unfinished(workloads: Sequence[JsonObject]) -> JsonObject | None:
     """Return the newest unfinished one of a job's Workloads, which are given oldest first."""
-    return next((it for it in reversed(workloads) if not has_condition(it, "Finished")), None)
+    return next((workload for workload in reversed(workloads) if not has_condition(workload, "Finished")), None)
 
 
 def finalized_workload(workload: JsonObject) -> list[Write]:

@@ -9,7 +9,7 @@ from kueuecore.jobs.context import QUEUE_LABEL, Surroundings, labels_of
 __all__ = ["OwnerError", "controller_of", "has_managed_owner", "managed_ancestor", "should_wait"]
 
 _WALKED_THROUGH = ("apps/v1", "ReplicaSet")
-_MOST_HOPS = 10
+_MAX_HOPS = 10
 
 
 class OwnerError(Exception):
@@ -74,10 +74,10 @@ def managed_ancestor(job: JsonObject, surroundings: Surroundings) -> JsonObject 
             found = parent
         if (api_version, kind, name) in seen:
             raise OwnerError("cyclic ownership")
-        if len(seen) > _MOST_HOPS:
+        if len(seen) > _MAX_HOPS:
             note = "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of"
             raise OwnerError(
-                "managed owner chain limit reached", warning="JobNestingTooDeep", note=f"{note} {_MOST_HOPS}"
+                "managed owner chain limit reached", warning="JobNestingTooDeep", note=f"{note} {_MAX_HOPS}"
             )
         seen.add((api_version, kind, name))
         current = parent

@@ -110,7 +110,7 @@ def is_terminated(pod: JsonObject) -> bool:
 
 def is_ready(pod: JsonObject) -> bool:
     """Return whether a pod is ready."""
-    ready = (it for it in list_at(pod, "status", "conditions") if text_at(it, "type") == "Ready")
+    ready = (condition for condition in list_at(pod, "status", "conditions") if text_at(condition, "type") == "Ready")
     return text_at(next(ready, None), "status") == "True"
 
 
@@ -139,7 +139,11 @@ def stop_pod(pod: JsonObject, reason: str, message: str) -> list[Write]:
     if text_at(pod, "metadata", "deletionTimestamp") or (reason != "WorkloadDeleted" and is_suspended(pod)):
         return []
     target: JsonObject = {"type": "TerminationTarget", "status": "True", "reason": reason, "message": message}
-    others = [it for it in list_at(pod, "status", "conditions") if text_at(it, "type") != "TerminationTarget"]
+    others = [
+        condition
+        for condition in list_at(pod, "status", "conditions")
+        if text_at(condition, "type") != "TerminationTarget"
+    ]
     ended = {**pod, "status": {**object_at(pod, "status"), "conditions": [*others, target]}}
     return [Write(Verb.UPDATE, ended, "status"), Write(Verb.DELETE, ended)]
 
@@ -168,11 +172,12 @@ def with_defaults(pod: JsonObject) -> JsonObject:
     spec: JsonObject = {"priority": 0, **object_at(result, "spec")}
     for key in ("containers", "initContainers"):
         if key in spec:
-            spec[key] = [_container(object_at(it)) for it in list_at(spec, key)]
+            spec[key] = [_container(object_at(value)) for value in list_at(spec, key)]
     tolerations = list_at(spec, "tolerations")
     for key in _UNREACHABLE:
         if not any(
-            text_at(it, "key") in ("", key) and text_at(it, "effect") in ("", "NoExecute") for it in tolerations
+            text_at(toleration, "key") in ("", key) and text_at(toleration, "effect") in ("", "NoExecute")
+            for toleration in tolerations
         ):
             toleration: JsonObject = {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
             tolerations = [*tolerations, toleration]
@@ -199,7 +204,9 @@ def hold_back(pod: JsonObject, configuration: JobsConfiguration) -> JsonObject:
     if SUSPENDED_BY_PARENT not in annotations_of(pod):
         set_label(result, MANAGED_LABEL, "true")
         metadata = object_at(result, "metadata")
-        finalizers: list[JsonValue] = [it for it in list_at(metadata, "finalizers") if it != MANAGED_LABEL]
+        finalizers: list[JsonValue] = [
+            finalizer for finalizer in list_at(metadata, "finalizers") if finalizer != MANAGED_LABEL
+        ]
         result["metadata"] = {**metadata, "finalizers": [*finalizers, MANAGED_LABEL]}
     spec = with_gate(object_at(pod, "spec"), ADMISSION_GATE)
     if configuration.enabled("TopologyAwareScheduling"):

@@ -145,7 +145,7 @@ def _in_order(
     if not configuration.enabled("PodGroupSchedulingShapeOrdering"):
         return sorted(by_role.items())
     first = {role: min(text_at(pod, "metadata", "name") for _, pod in pods) for role, pods in by_role.items()}
-    return sorted(by_role.items(), key=lambda it: (shape_hash(it[1][0][1]), first[it[0]], it[0]))
+    return sorted(by_role.items(), key=lambda item: (shape_hash(item[1][0][1]), first[item[0]], item[0]))
 
 
 def _kept_pods(
@@ -160,7 +160,7 @@ def _kept_pods(
     if len(active) <= n_expected:
         return active
 
-    return sorted(active, key=lambda it: by_precedence(it[1]))[:n_expected]
+    return sorted(active, key=lambda pod: by_precedence(pod[1]))[:n_expected]
 
 
 def by_precedence(pod: JsonObject) -> tuple[bool, bool, str]:
@@ -199,9 +199,9 @@ def _identity(group: JsonObject, _index: int, configuration: JobsConfiguration) 
 def _common(maps: Iterable[Mapping[str, str]], keys: Sequence[str], what: str) -> dict[str, str]:
     """Return the values of these keys, on which all pods of a group must agree."""
     found: dict[str, str] = {}
-    for it in maps:
+    for map_ in maps:
         for key in keys:
-            if key in it and found.setdefault(key, it[key]) != it[key]:
+            if key in map_ and found.setdefault(key, map_[key]) != map_[key]:
                 raise NoWorkload(f"constructing workload: pods have different {what} values")
     return found
 

@@ -102,8 +102,8 @@ def match_group(group: JsonObject, workload: JsonObject, configuration: JobsConf
     Raises:
         NotMatching: The Workload has to be deleted.
     """
-    pods = [object_at(it) for it in list_at(group, "items")]
-    inactive = [it for it in pods if not is_runnable_or_succeeded(it, configuration)]
+    pods = [object_at(item) for item in list_at(group, "items")]
+    inactive = [pod for pod in pods if not is_runnable_or_succeeded(pod, configuration)]
     if object_at(workload, "spec").get("maximumExecutionTimeSeconds") != max_exec_time_seconds(group):
         raise NotMatching
     is_finished = has_condition(workload, "Finished")
@@ -112,15 +112,15 @@ def match_group(group: JsonObject, workload: JsonObject, configuration: JobsConf
     n_absent, kept, excess, writes = 0, [], [], []
     for pod_set in list_at(workload, "spec", "podSets"):
         role, count = text_at(pod_set, "name"), int_at(pod_set, "count", default=1)
-        running = sorted((it for it in pods if it not in inactive and role_hash(it) == role), key=by_precedence)
-        failed = sorted((it for it in inactive if role_hash(it) == role), key=_by_last_activity)
+        running = sorted((pod for pod in pods if pod not in inactive and role_hash(pod) == role), key=by_precedence)
+        failed = sorted((pod for pod in inactive if role_hash(pod) == role), key=_by_last_activity)
         n_absent += (1 if count and not running else 0) if lacks_one else max(0, count - len(running))
         n_failed = min(len(failed), max(0, count - len(running)))
         kept += running[:count] + failed[:n_failed]
         excess += running[count:]
         # The place of a pod that keeps its finalizer would never be filled: a StatefulSet gives its name to the next.
-        leaving = [it for number, it in enumerate(failed) if number >= n_failed or has_left(it, configuration)]
-        writes += [it for pod in leaving for it in finalize_pod(pod)]
+        leaving = [pod for number, pod in enumerate(failed) if number >= n_failed or has_left(pod, configuration)]
+        writes += [write for pod in leaving for write in finalize_pod(pod)]
     if not kept or not _fits(kept, workload, configuration, is_finished=is_finished):
         raise NotMatching
     owned, event = _with_owners(workload, kept)
@@ -128,7 +128,7 @@ def match_group(group: JsonObject, workload: JsonObject, configuration: JobsConf
     reported = _with_condition(owned, are_absent=n_absent > 0, now=now)
     if reported is not owned:
         steps.append(WorkloadStep(Action.UPDATE_STATUS, reported))
-    writes = [*(it for pod in excess for it in _deleted(pod)), *writes]
+    writes = [*(write for pod in excess for write in _deleted(pod)), *writes]
     return MatchedGroup(reported, steps, writes, _excess_events(excess))
 
 
@@ -145,39 +145,39 @@ def refused_workload(
     is_group_workload = annotations_of(workload).get(IS_GROUP_WORKLOAD) == "true"
     if is_group_workload or not configuration.enabled("PodIntegrationValidateGroupOwner"):
         return None
-    pods = [object_at(it) for it in list_at(group, "items")]
+    pods = [object_at(item) for item in list_at(group, "items")]
     name = text_at(workload, "metadata", "name")
     reason = f'A Workload named "{name}" already exists but is not a pod group workload'
     note = f"{reason}; this pod group cannot be admitted"
-    inactive = (it for it in pods if not is_runnable_or_succeeded(it, configuration))
+    inactive = (pod for pod in pods if not is_runnable_or_succeeded(pod, configuration))
     return RefusedWorkload(
         NoWorkload(reason, warning="WorkloadNameConflict", note=note),
-        [it for pod in inactive for it in finalize_pod(pod)],
+        [write for pod in inactive for write in finalize_pod(pod)],
     )
 
 
 def fits_group(group: JsonObject, workload: JsonObject, configuration: JobsConfiguration) -> bool:
     """Return whether a Workload made by somebody else fits a group."""
-    pods = [object_at(it) for it in list_at(group, "items")]
+    pods = [object_at(item) for item in list_at(group, "items")]
     return _fits(pods, workload, configuration, is_finished=has_condition(workload, "Finished"))
 
 
 def owned_by_all(group: JsonObject, workload: JsonObject) -> tuple[JsonObject, JobEvent | None]:
     """Return the Workload with all pods of a group as owners, and the event; unchanged and None if it has them."""
-    return _with_owners(workload, [object_at(it) for it in list_at(group, "items")])
+    return _with_owners(workload, [object_at(item) for item in list_at(group, "items")])
 
 
 def prepared_group(group: JsonObject, configuration: JobsConfiguration) -> PreparedGroup:
     """Prepare a group for its Workload: failed pods lose their finalizers, surplus ones are deleted."""
-    pods = [object_at(it) for it in list_at(group, "items")]
-    running = sorted((it for it in pods if is_runnable_or_succeeded(it, configuration)), key=by_precedence)
-    writes = [it for pod in pods if pod not in running for it in finalize_pod(pod)]
+    pods = [object_at(item) for item in list_at(group, "items")]
+    running = sorted((pod for pod in pods if is_runnable_or_succeeded(pod, configuration)), key=by_precedence)
+    writes = [write for pod in pods if pod not in running for write in finalize_pod(pod)]
     n_expected, _ = total_count(group)
     if n_expected is None or len(running) <= n_expected:
         return PreparedGroup(group, writes, ())
     kept: list[JsonValue] = list(running[:n_expected])
     excess = running[n_expected:]
-    writes += [it for pod in excess for it in _deleted(pod)]
+    writes += [write for pod in excess for write in _deleted(pod)]
     return PreparedGroup({**group, "items": kept}, writes, _excess_events(excess))
 
 
@@ -188,11 +188,11 @@ def ended_group(group: JsonObject, configuration: JobsConfiguration) -> Sequence
         group: The group, which has no Workload.
         configuration: Has the feature gates.
     """
-    pods = [object_at(it) for it in list_at(group, "items")]
-    are_going = all(text_at(it, "metadata", "deletionTimestamp") for it in pods)
+    pods = [object_at(item) for item in list_at(group, "items")]
+    are_going = all(text_at(pod, "metadata", "deletionTimestamp") for pod in pods)
     if not are_going or not configuration.enabled("FinalizeTerminatingPodGroups"):
         return None
-    return [it for pod in pods for it in finalize_pod(pod)]
+    return [write for pod in pods for write in finalize_pod(pod)]
 
 
 def _fits(
@@ -202,7 +202,10 @@ def _fits(
     wanted: dict[str, int] = {}
     for pod in pods:
         wanted[role_hash(pod)] = wanted.get(role_hash(pod), 0) + 1
-    held = {text_at(it, "name"): int_at(it, "count", default=1) for it in list_at(workload, "spec", "podSets")}
+    held = {
+        text_at(pod_set, "name"): int_at(pod_set, "count", default=1)
+        for pod_set in list_at(workload, "spec", "podSets")
+    }
     order = list(held)
     positions = [order.index(role) if role in held else -1 for role in sorted(wanted)]
     # A Workload keeps the order that it was made in.
@@ -215,7 +218,11 @@ def _fits(
 def _by_last_activity(pod: JsonObject) -> tuple[bool, _Descending, str]:
     """Sort pods with the finalizer first, then the most recently active; pods without an end time are active."""
     has_finalizer = MANAGED_LABEL in list_at(pod, "metadata", "finalizers")
-    ready = (it for it in list_at(pod, "status", "conditions") if text_at(it, "type") == "ContainersReady")
+    ready = (
+        condition
+        for condition in list_at(pod, "status", "conditions")
+        if text_at(condition, "type") == "ContainersReady"
+    )
     condition = next(ready, None)
     ended = text_at(condition, "status") == "False" and text_at(condition, "reason") == "PodFailed"
     times = [text_at(condition, "lastTransitionTime") if ended else "", text_at(pod, "metadata", "deletionTimestamp")]
@@ -240,16 +247,16 @@ def _deleted(pod: JsonObject) -> list[Write]:
 
 
 def _excess_events(pods: Sequence[JsonObject]) -> list[JobEvent]:
-    going = (it for it in pods if not text_at(it, "metadata", "deletionTimestamp"))
-    return [normal(it, "ExcessPodDeleted", "Excess pod deleted") for it in going]
+    going = (pod for pod in pods if not text_at(pod, "metadata", "deletionTimestamp"))
+    return [normal(pod, "ExcessPodDeleted", "Excess pod deleted") for pod in going]
 
 
 def _with_owners(workload: JsonObject, pods: Sequence[JsonObject]) -> tuple[JsonObject, JobEvent | None]:
     """Return the Workload with all pods as owners, and the event about it; unchanged and None if it has them."""
     owners = list_at(workload, "metadata", "ownerReferences")
-    names = {(text_at(it, "kind"), text_at(it, "name")) for it in owners}
+    names = {(text_at(owner, "kind"), text_at(owner, "name")) for owner in owners}
     added: list[JsonValue] = [
-        owner_reference(it, controller=False) for it in pods if ("Pod", text_at(it, "metadata", "name")) not in names
+        owner_reference(pod, controller=False) for pod in pods if ("Pod", text_at(pod, "metadata", "name")) not in names
     ]
     if not added:
         return workload, None
@@ -259,8 +266,8 @@ def _with_owners(workload: JsonObject, pods: Sequence[JsonObject]) -> tuple[Json
 
 def _with_condition(workload: JsonObject, *, are_absent: bool, now: str) -> JsonObject:
     """Return the Workload with its condition about pods to be replaced; unchanged if it has it."""
-    conditions = [object_at(it) for it in list_at(workload, "status", "conditions")]
-    by_type = {text_at(it, "type"): it for it in conditions}
+    conditions = [object_at(condition) for condition in list_at(workload, "status", "conditions")]
+    by_type = {text_at(condition, "type"): condition for condition in conditions}
     before, evicted = by_type.get(_WAITING), by_type.get("Evicted", {})
     if before is None and not are_absent:
         return workload
@@ -276,5 +283,5 @@ def _with_condition(workload: JsonObject, *, are_absent: bool, now: str) -> Json
     after["lastTransitionTime"] = now
     if "generation" in object_at(workload, "metadata"):
         after["observedGeneration"] = int_at(workload, "metadata", "generation")
-    changed: list[JsonValue] = [*(it for it in conditions if it is not before), after]
+    changed: list[JsonValue] = [*(condition for condition in conditions if condition is not before), after]
     return with_value(workload, ("status", "conditions"), changed)

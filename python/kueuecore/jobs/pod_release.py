@@ -129,7 +129,7 @@ def is_behind_topology_gate(pod: JsonObject) -> bool:
 def is_placed_by_topology(workload: JsonObject) -> bool:
     """Return whether a workload is Admitted with a topology assignment, so that its pods may be released."""
     assignments = list_at(workload, "status", "admission", "podSetAssignments")
-    is_placed = any(object_at(it).get("topologyAssignment") is not None for it in assignments)
+    is_placed = any(object_at(assignment).get("topologyAssignment") is not None for assignment in assignments)
     return is_placed and has_condition(workload, "Admitted")
 
 
@@ -137,7 +137,7 @@ def _unhealthy_nodes(workload: JsonObject, configuration: JobsConfiguration) -> 
     """Return the nodes that no pod may be released to."""
     if not configuration.has("NoUngateOntoFailedNode"):
         return set()
-    return {text_at(it, "name") for it in list_at(workload, "status", "unhealthyNodes")}
+    return {text_at(node, "name") for node in list_at(workload, "status", "unhealthyNodes")}
 
 
 def _is_lost(place: TopologyAssignment, domain: Domain, unhealthy: Container[str]) -> bool:
@@ -168,16 +168,20 @@ class _PodSet:
 
 def _pod_sets(workload: JsonObject) -> Iterator[_PodSet]:
     """Yield the pod sets of a workload that have places."""
-    spec = {text_at(it, "name"): object_at(it) for it in list_at(workload, "spec", "podSets")}
-    assignments = [object_at(it) for it in list_at(workload, "status", "admission", "podSetAssignments")]
+    spec = {text_at(pod_set, "name"): object_at(pod_set) for pod_set in list_at(workload, "spec", "podSets")}
+    assignments = [
+        object_at(assignment) for assignment in list_at(workload, "status", "admission", "podSetAssignments")
+    ]
     counts = {
-        (name := text_at(it, "name")): int_at(it, "count", default=int_at(spec.get(name, {}), "count", default=1))
-        for it in assignments
+        (name := text_at(assignment, "name")): int_at(
+            assignment, "count", default=int_at(spec.get(name, {}), "count", default=1)
+        )
+        for assignment in assignments
     }
     requests = {name: object_at(spec.get(name, {}), "topologyRequest") for name in counts}
     smaller = _smaller_of_each_group(counts, requests)
-    for it in assignments:
-        name, plain = text_at(it, "name"), it.get("topologyAssignment")
+    for assignment in assignments:
+        name, plain = text_at(assignment, "name"), assignment.get("topologyAssignment")
         if isinstance(plain, dict):
             # The larger pod set of a group continues the count of the smaller one (§12.2).
             offset = counts[smaller[name]] if name in smaller else 0

@@ -44,7 +44,11 @@ def _is_current(workload: JsonObject) -> bool:
 
 
 def _condition(workload: JsonObject, kind: str) -> JsonObject:
-    found = (object_at(it) for it in list_at(workload, "status", "conditions") if text_at(it, "type") == kind)
+    found = (
+        object_at(condition)
+        for condition in list_at(workload, "status", "conditions")
+        if text_at(condition, "type") == kind
+    )
     return next(found, {})
 
 
@@ -52,16 +56,19 @@ def _are_scheduled(
     workload: JsonObject, pods: Sequence[JsonObject], pod_set_of: Callable[[JsonObject], str]
 ) -> bool | None:
     """Return whether every pod set has as many pods with nodes as it was admitted with; None if no pod says."""
-    live = [it for it in pods if not text_at(it, "metadata", "deletionTimestamp") and _phase(it) not in _ENDED]
-    succeeded = Counter(pod_set_of(it) for it in pods if _phase(it) == "Succeeded")
-    reclaimed = {text_at(it, "name"): int_at(it, "count") for it in list_at(workload, "status", "reclaimablePods")}
-    placed = Counter(pod_set_of(it) for it in live if _has_node(it))
-    counts = {text_at(it, "name"): int_at(it, "count", default=1) for it in list_at(workload, "spec", "podSets")}
+    live = [pod for pod in pods if not text_at(pod, "metadata", "deletionTimestamp") and _phase(pod) not in _ENDED]
+    succeeded = Counter(pod_set_of(pod) for pod in pods if _phase(pod) == "Succeeded")
+    reclaimed = {text_at(pod, "name"): int_at(pod, "count") for pod in list_at(workload, "status", "reclaimablePods")}
+    placed = Counter(pod_set_of(pod) for pod in live if _has_node(pod))
+    counts = {
+        text_at(pod_set, "name"): int_at(pod_set, "count", default=1)
+        for pod_set in list_at(workload, "spec", "podSets")
+    }
     are_placed = True
-    for it in list_at(workload, "status", "admission", "podSetAssignments"):
-        name = text_at(it, "name")
+    for assignment in list_at(workload, "status", "admission", "podSetAssignments"):
+        name = text_at(assignment, "name")
         n_done = max(succeeded[name], reclaimed.get(name, 0))
-        are_placed &= placed[name] + n_done >= int_at(it, "count", default=counts.get(name, 0))
+        are_placed &= placed[name] + n_done >= int_at(assignment, "count", default=counts.get(name, 0))
     return are_placed if live or (succeeded and are_placed) else None
 
 
@@ -73,5 +80,7 @@ def _phase(pod: JsonObject) -> str:
 
 
 def _has_node(pod: JsonObject) -> bool:
-    said = (it for it in list_at(pod, "status", "conditions") if text_at(it, "type") == "PodScheduled")
+    said = (
+        condition for condition in list_at(pod, "status", "conditions") if text_at(condition, "type") == "PodScheduled"
+    )
     return bool(text_at(pod, "spec", "nodeName")) and text_at(next(said, None), "status") == "True"

@@ -34,22 +34,24 @@ def without_reservation(
         total = int_at(workload, "status", "accumulatedPastExecutionTimeSeconds") + seconds
         after = with_value(after, ("status", "accumulatedPastExecutionTimeSeconds"), total)
     checks = list_at(workload, "status", "admissionChecks")
-    if is_explicit or all(text_at(it, "state") == "Ready" for it in checks):
+    if is_explicit or all(text_at(check, "state") == "Ready" for check in checks):
         return _with_false(after, "Admitted", "NoReservation", "The workload has no reservation", now)
     message = "The workload has no reservation and not all checks ready"
     return _with_false(after, "Admitted", "NoReservationUnsatisfiedChecks", message, now)
 
 
 def _seconds_admitted(workload: JsonObject, now: int) -> int:
-    conditions = (it for it in list_at(workload, "status", "conditions") if text_at(it, "type") == "Admitted")
+    conditions = (
+        condition for condition in list_at(workload, "status", "conditions") if text_at(condition, "type") == "Admitted"
+    )
     since = text_at(next(conditions), "lastTransitionTime")
     return max(0, now - nanoseconds(since)) // SECOND_NS if since else 0
 
 
 def _with_false(workload: JsonObject, kind: str, reason: str, message: str, now: int) -> JsonObject:
     """Return a Workload with a condition set to False; a condition that was False keeps its time."""
-    conditions = [object_at(it) for it in list_at(workload, "status", "conditions")]
-    before = next((it for it in conditions if text_at(it, "type") == kind), None)
+    conditions = [object_at(condition) for condition in list_at(workload, "status", "conditions")]
+    before = next((condition for condition in conditions if text_at(condition, "type") == kind), None)
     after: JsonObject = {"type": kind, "status": "False", "reason": reason, "message": message}
     if "generation" in object_at(workload, "metadata"):
         after["observedGeneration"] = int_at(workload, "metadata", "generation")
@@ -58,5 +60,5 @@ def _with_false(workload: JsonObject, kind: str, reason: str, message: str, now:
     if before is None:
         changed: list[JsonValue] = [*conditions, after]
     else:
-        changed = [after if it is before else it for it in conditions]
+        changed = [after if condition is before else condition for condition in conditions]
     return with_value(workload, ("status", "conditions"), changed)

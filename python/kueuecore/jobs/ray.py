@@ -102,7 +102,7 @@ def _head(cluster: Path) -> Path:
 
 def _workers(job: JsonObject, cluster: Path) -> list[tuple[Path, JsonObject]]:
     groups = list_at(value_at(job, cluster), "workerGroupSpecs")
-    return [((*cluster, "workerGroupSpecs", index), object_at(it)) for index, it in enumerate(groups)]
+    return [((*cluster, "workerGroupSpecs", index), object_at(group)) for index, group in enumerate(groups)]
 
 
 def _templates(job: JsonObject, cluster: Path) -> list[Path]:
@@ -171,7 +171,7 @@ def _scaled(
             raise NoWorkload(f"PodSet name mismatch: RayCluster {name} has worker group {group_name} which {where}")
         if "replicas" in group:
             counts[group_name] = _n_pods(group)
-    return [replace(it, count=counts.get(it.name.lower(), it.count)) for it in pod_sets]
+    return [replace(set_, count=counts.get(set_.name.lower(), set_.count)) for set_ in pod_sets]
 
 
 def _live_cluster(job: JsonObject, name: str, surroundings: Surroundings) -> JsonObject:
@@ -406,7 +406,7 @@ def _validate_job(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: 
             detail = "a kueue managed job should delete the cluster after finishing"
             problems.append(Problem(f"Invalid value: false: {detail}", field="spec.shutdownAfterJobFinishes"))
         problems += _nested_cluster_problems(job, _CLUSTER_OF_JOB, surroundings)
-    cluster_sets = [it for it in pod_sets if it.path != _SUBMITTER]
+    cluster_sets = [pod_set for pod_set in pod_sets if pod_set.path != _SUBMITTER]
     return problems + topology_is_valid(job, cluster_sets, surroundings)
 
 

@@ -121,9 +121,9 @@ def reconcile_job(
     integration = known_integration(job, integrations)
     is_gone = flag("gone", gone)
     everything = []
-    for it in each("workloads", workloads):
-        check_workload(it)
-        everything.append(it)
+    for workload in each("workloads", workloads):
+        check_workload(workload)
+        everything.append(workload)
     configuration = configuration_or_default(configuration)
     surroundings = surroundings_with(around, everything, configuration, integrations)
     look = _Look(integration.with_defaults(job), integration, surroundings, at, integrations)
@@ -306,7 +306,7 @@ class _Look:
             return
         pods = limited_to_pod_sets(self._integration.reclaimable_pods(self._job, self._configuration), workload)
         reported = list_at(workload, "status", "reclaimablePods")
-        if {text_at(it, "name"): int_at(it, "count") for it in reported} == pods:
+        if {text_at(pod, "name"): int_at(pod, "count") for pod in reported} == pods:
             return
         reclaimable: list[JsonValue] = [{"name": name, "count": count} for name, count in pods.items()]
         changed = with_value(workload, ("status", "reclaimablePods"), reclaimable)
@@ -383,15 +383,15 @@ class _Look:
         self._tell_of_writes(writes, "Stopped", message)
 
     def _is_multikueue(self, workload: JsonObject) -> bool:
-        checks = {text_at(it, "name") for it in list_at(workload, "status", "admissionChecks")}
+        checks = {text_at(check, "name") for check in list_at(workload, "status", "admissionChecks")}
         return self._surroundings.enabled("MultiKueue") and bool(checks & self._surroundings.multikueue_checks)
 
     def _tell_of_checks(self, workload: JsonObject) -> None:
         """Add an event with the messages of the checks that a reservation waits for."""
         waiting = [
-            f"{text_at(it, 'name')}: {text_at(it, 'message')}"
-            for it in list_at(workload, "status", "admissionChecks")
-            if text_at(it, "state") == "Pending" and text_at(it, "message")
+            f"{text_at(check, 'name')}: {text_at(check, 'message')}"
+            for check in list_at(workload, "status", "admissionChecks")
+            if text_at(check, "state") == "Pending" and text_at(check, "message")
         ]
         if waiting and has_condition(workload, "QuotaReserved"):
             self._tell("Normal", "UpdatedAdmissionCheck", "; ".join(waiting))
@@ -405,7 +405,8 @@ class _Look:
                 self._end_eviction_without_pods(workload)
                 continue
             is_controlled = any(
-                object_at(it).get("controller") is True for it in list_at(workload, "metadata", "ownerReferences")
+                object_at(reference).get("controller") is True
+                for reference in list_at(workload, "metadata", "ownerReferences")
             )
             if (
                 self._surroundings.enabled("FinishOrphanedWorkloads")
@@ -435,7 +436,7 @@ class _Look:
         """Report that nothing of an evicted group runs any more, if it has no pods."""
         name = text_at(workload, "metadata", "name")
         pods = objects_beside(workload, "v1", "Pod", self._surroundings)
-        if any(group_name(it, self._configuration) == name for it in pods if self._integration.is_serving):
+        if any(group_name(pod, self._configuration) == name for pod in pods if self._integration.is_serving):
             return
         if has_condition(workload, "Evicted") and has_condition(workload, "QuotaReserved"):
             self._report(workload, JobReport(stopped=True))
@@ -451,7 +452,7 @@ class _Look:
             self._wake = end if end < END_NS else None
             return
         self._writes += [
-            *(Write(Verb.DELETE, it) for it in self._objects()),
+            *(Write(Verb.DELETE, object_) for object_ in self._objects()),
             *self._integration.finalize(self._job),
         ]
         self._tell("Normal", "Deleted", "Deleted job: deactivation retention period expired")
@@ -460,7 +461,9 @@ class _Look:
 
     def _objects(self) -> list[JsonObject]:
         """Return the job; for a group, its pods."""
-        return [object_at(it) for it in list_at(self._job, "items")] if self._integration is POD_GROUP else [self._job]
+        return (
+            [object_at(item) for item in list_at(self._job, "items")] if self._integration is POD_GROUP else [self._job]
+        )
 
     def _report(self, workload: JsonObject, report: JobReport) -> None:
         key = text_at(workload, "metadata", "namespace"), text_at(workload, "metadata", "name")
@@ -472,10 +475,10 @@ class _Look:
 
     def _tell_of_writes(self, writes: Iterable[Write], reason: str, message: str) -> None:
         """Add an event about each object that is started or stopped."""
-        reported = {object_ref(it.manifest): it.manifest for it in writes}
-        self._events += [JobEvent(it, "Normal", reason, message) for it in reported.values()]
+        reported = {object_ref(write.manifest): write.manifest for write in writes}
+        self._events += [JobEvent(value, "Normal", reason, message) for value in reported.values()]
 
 
 def _condition(workload: JsonObject, kind: str) -> JsonObject:
     conditions = list_at(workload, "status", "conditions")
-    return next((object_at(it) for it in conditions if text_at(it, "type") == kind), {})
+    return next((object_at(condition) for condition in conditions if text_at(condition, "type") == kind), {})

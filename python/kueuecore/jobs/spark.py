@@ -101,18 +101,22 @@ def _template(job: JsonObject, role: str, configuration: JobsConfiguration) -> J
 
 def _volumes(job: JsonObject, spec: JsonObject) -> tuple[list[JsonValue], list[JsonValue]]:
     """Return the volumes that a role mounts, and the mounts, without Spark's local directories."""
-    by_name = {text_at(it, "name"): it for it in list_at(job, "spec", "volumes")}
+    by_name = {text_at(volume, "name"): volume for volume in list_at(job, "spec", "volumes")}
     mounts: list[JsonValue] = [
-        it
-        for it in list_at(spec, "volumeMounts")
-        if text_at(it, "name") in by_name and not text_at(it, "name").startswith("spark-local-dir-")
+        mount
+        for mount in list_at(spec, "volumeMounts")
+        if text_at(mount, "name") in by_name and not text_at(mount, "name").startswith("spark-local-dir-")
     ]
-    return [by_name[name] for name in dict.fromkeys(text_at(it, "name") for it in mounts)], mounts
+    return [by_name[name] for name in dict.fromkeys(text_at(mount, "name") for mount in mounts)], mounts
 
 
 def _distinct(containers: list[JsonValue]) -> list[JsonValue]:
     """Return the containers without those that have the name and image of an earlier one."""
-    return list({(text_at(it, "name"), text_at(it, "image")): it for it in reversed(containers)}.values())[::-1]
+    return list(
+        {
+            (text_at(container, "name"), text_at(container, "image")): container for container in reversed(containers)
+        }.values()
+    )[::-1]
 
 
 def _node_selector(job: JsonObject, role: str, configuration: JobsConfiguration) -> Mapping[str, str]:

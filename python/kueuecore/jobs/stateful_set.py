@@ -123,7 +123,7 @@ def workload_of_stateful_set(job: JsonObject, surroundings: Surroundings) -> tup
     """Return the name of the Workload of a StatefulSet, and the Workload; None if it does not exist."""
     namespace, name = text_at(job, "metadata", "namespace"), text_at(job, "metadata", "name")
     configuration = surroundings.configuration
-    newest, older = (serving_name(job, name, configuration, with_uid=it) for it in (True, False))
+    newest, older = (serving_name(job, name, configuration, with_uid=entry) for entry in (True, False))
     if (namespace, newest) not in surroundings.workloads and (namespace, older) in surroundings.workloads:
         return older, surroundings.workloads[namespace, older]
     return newest, surroundings.workloads.get((namespace, newest))
@@ -159,7 +159,7 @@ def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surrounding
 
 def is_on_hold(workload: JsonObject) -> bool:
     """Return whether a Workload is kept for a set that was scaled to zero."""
-    kinds = {text_at(it, "type"): it for it in list_at(workload, "status", "conditions")}
+    kinds = {text_at(condition, "type"): condition for condition in list_at(workload, "status", "conditions")}
     reserved = kinds.get("QuotaReserved")
     return (text_at(reserved, "status"), text_at(reserved, "reason")) == ("False", "OnHold")
 

@@ -114,7 +114,9 @@ def _kept(job: JsonObject, workload: JsonObject, surroundings: Surroundings, now
 
 def _with_count(workload: JsonObject, count: int) -> JsonObject:
     """Return a Workload, which holds no quota, for another number of pods."""
-    pod_sets: list[JsonValue] = [{**object_at(it), "count": count} for it in list_at(workload, "spec", "podSets")]
+    pod_sets: list[JsonValue] = [
+        {**object_at(pod_set), "count": count} for pod_set in list_at(workload, "spec", "podSets")
+    ]
     return with_value(workload, ("spec", "podSets"), pod_sets)
 
 

@@ -50,7 +50,7 @@ def as_stored(value: JsonValue, shape: Shape | None) -> JsonValue:
     """
     if isinstance(value, list):
         items = shape[0] if isinstance(shape, Sequence) and shape else None
-        return [as_stored(it, items) for it in value]
+        return [as_stored(row, items) for row in value]
     if not isinstance(value, dict) or not isinstance(shape, Mapping):
         return dict(sorted(value.items())) if isinstance(value, dict) else value
     stored: JsonObject = {}

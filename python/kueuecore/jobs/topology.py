@@ -29,7 +29,7 @@ CONSTRAINTS = "kueue.x-k8s.io/podset-slice-required-topology-constraints"
 GROUP_NAME = "kueue.x-k8s.io/podset-group-name"
 POD_INDEX_OFFSET = "kueue.x-k8s.io/pod-index-offset"
 
-_MOST_LAYERS = 3
+_MAX_LAYERS = 3
 
 
 def topology_request(
@@ -183,7 +183,7 @@ def _constraints_problems(path: str, annotations: dict[str, str], configuration:
     layers = _constraints(text)
     if layers is None:
         return [*problems, invalid(field, text, "must be a valid JSON array: a list of {topology, size}")]
-    if not 1 <= len(layers) <= _MOST_LAYERS:
+    if not 1 <= len(layers) <= _MAX_LAYERS:
         return [*problems, invalid(field, text, "topology constraints must contain between 1 and 3 entries")]
     topologies = [_topology(layer) for layer in layers]
     sizes = [_size(layer) for layer in layers]

@@ -53,7 +53,7 @@ class TopologyAssignment:
         domains: list[Domain] = []
         for piece in list_at(plain, "slices"):
             n_domains = int_at(piece, "domainCount")
-            columns = [_values(it, n_domains) for it in list_at(piece, "valuesPerLevel")]
+            columns = [_values(value, n_domains) for value in list_at(piece, "valuesPerLevel")]
             counts = _counts(object_at(piece, "podCounts"), n_domains)
             domains += map(Domain, zip(*columns, strict=True), counts)
         return cls(levels, tuple(domains))

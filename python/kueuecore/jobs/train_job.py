@@ -92,8 +92,8 @@ def job_set_of(job: JsonObject, surroundings: Surroundings) -> JsonObject:
     policy = object_at(runtime, "spec", "mlPolicy") if object_at(runtime, "spec").get("mlPolicy") is not None else None
     trainer = object_at(job, "spec", "trainer")
     replicated_jobs: list[JsonValue] = [
-        {"replicas": 1, **_with_trainer(_patched(object_at(it), job), policy, trainer)}
-        for it in list_at(runtime, "spec", "template", "spec", "replicatedJobs")
+        {"replicas": 1, **_with_trainer(_patched(object_at(replicated_job), job), policy, trainer)}
+        for replicated_job in list_at(runtime, "spec", "template", "spec", "replicatedJobs")
     ]
     merged: JsonObject = {"spec": {"replicatedJobs": replicated_jobs}}
     if problems := field_problems(merged, {"spec": {"replicatedJobs": REPLICATED_JOBS}}):
@@ -113,7 +113,7 @@ def _runtime(job: JsonObject, surroundings: Surroundings) -> JsonObject:
     if runtime is None:
         raise NoWorkload(f"runtime '{name}' not found", missing=_missing(kind, name))
     if problems := field_problems(runtime, _RUNTIME):
-        raise ManifestError(replace(it, object=ObjectRef(kind, name)) for it in problems)
+        raise ManifestError(replace(problem, object=ObjectRef(kind, name)) for problem in problems)
     return runtime
 
 
@@ -128,9 +128,9 @@ def _missing(kind: str, name: str) -> Problem:
 def _patched(replicated: JsonObject, job: JsonObject) -> JsonObject:
     """Return a replicated job of the runtime with what the TrainJob changes in it."""
     for patch in list_at(job, "spec", "runtimePatches"):
-        for it in list_at(patch, "trainingRuntimeSpec", "template", "spec", "replicatedJobs"):
-            if text_at(it, "name") == text_at(replicated, "name"):
-                template = _merged(replicated.get("template"), object_at(it).get("template"))
+        for replicated_job in list_at(patch, "trainingRuntimeSpec", "template", "spec", "replicatedJobs"):
+            if text_at(replicated_job, "name") == text_at(replicated, "name"):
+                template = _merged(replicated.get("template"), object_at(replicated_job).get("template"))
                 replicated = {**replicated, "template": template}
     return replicated
 
@@ -147,10 +147,10 @@ def _merged(old: JsonValue, new: JsonValue, name: str = "") -> JsonValue:
         return result
     if isinstance(old, list) and isinstance(new, list) and name in _MERGED_LISTS:
         key = _MERGED_LISTS[name]
-        items = {str(object_at(it).get(key)): it for it in old}
-        for it in new:
-            item = str(object_at(it).get(key))
-            items[item] = _merged(items.get(item), it)
+        items = {str(object_at(entry).get(key)): entry for entry in old}
+        for row in new:
+            item = str(object_at(row).get(key))
+            items[item] = _merged(items.get(item), row)
         return list(items.values())
     return new
 
@@ -188,8 +188,8 @@ def _with_trainer(replicated: JsonObject, policy: JsonObject | None, trainer: Js
 def _with_values(replicated: JsonObject, given: JsonObject) -> JsonObject:
     """Return a replicated job with values of `spec.trainer` in its container for a node."""
     containers: list[JsonValue] = []
-    for it in list_at(replicated, "template", "spec", "template", "spec", "containers"):
-        container = dict(object_at(it))
+    for other in list_at(replicated, "template", "spec", "template", "spec", "containers"):
+        container = dict(object_at(other))
         if text_at(container, "name") == _NODE:
             container |= {key: given[key] for key in _OF_LAUNCHER if key in given}
             if resources := object_at(given, "resourcesPerNode"):
@@ -202,7 +202,7 @@ def _with_values(replicated: JsonObject, given: JsonObject) -> JsonObject:
 
 def _pod_sets(job: JsonObject, surroundings: Surroundings) -> list[JobPodSet]:
     pod_sets = job_set_pod_sets(job_set_of(job, surroundings), surroundings)
-    return [replace(it, path=None, count_path=()) for it in pod_sets]
+    return [replace(pod_set, path=None, count_path=()) for pod_set in pod_sets]
 
 
 def _validate(_job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
@@ -217,7 +217,7 @@ def _validate(_job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Sur
         path = f"job[{pod_set.name.lower()}].annotations"
         problems += topology_problems(path, pod_set.annotations, surroundings.configuration)
         problems += slice_size_problems(path, pod_set.annotations, pod_set.count, surroundings.configuration)
-    return [replace(it, message=f"{it.message}. {remedy}") for it in problems]
+    return [replace(problem, message=f"{problem.message}. {remedy}") for problem in problems]
 
 
 def _with_defaults(job: JsonObject) -> JsonObject:
@@ -238,7 +238,7 @@ def _with_patch(job: JsonObject, replicated_jobs: list[JsonValue]) -> JsonObject
     spec: JsonObject = {"replicatedJobs": replicated_jobs} if replicated_jobs else {}
     own: JsonObject = {"manager": _PATCH_MANAGER, "trainingRuntimeSpec": {"template": {"spec": spec}}}
     patches = list_at(job, "spec", "runtimePatches")
-    is_own = [text_at(it, "manager") == _PATCH_MANAGER for it in patches]
+    is_own = [text_at(patch, "manager") == _PATCH_MANAGER for patch in patches]
     if True not in is_own:
         return with_value(job, ("spec", "runtimePatches"), [*patches, own])
     return with_value(job, ("spec", "runtimePatches", is_own.index(True)), own)
@@ -247,7 +247,7 @@ def _with_patch(job: JsonObject, replicated_jobs: list[JsonValue]) -> JsonObject
 def _start(job: JsonObject, infos: Sequence[PodSetInfo], _configuration: JobsConfiguration) -> list[Write]:
     """Start in two steps, as the Trainer takes new patches only while the job is suspended."""
     patched = _with_patch(
-        job, [{"name": it.name, "template": {"spec": {"template": it.written_to({})}}} for it in infos]
+        job, [{"name": info.name, "template": {"spec": {"template": info.written_to({})}}} for info in infos]
     )
     return [Write(Verb.UPDATE, patched), Write(Verb.UPDATE, with_value(patched, ("spec", "suspend"), False))]
 
@@ -263,13 +263,15 @@ def _stop(job: JsonObject, _infos: Sequence[PodSetInfo] | None, _reason: str, _m
 
 
 def _is_active(job: JsonObject) -> bool:
-    return any(int_at(it, "active") > 0 for it in list_at(job, "status", "jobsStatus"))
+    return any(int_at(value, "active") > 0 for value in list_at(job, "status", "jobsStatus"))
 
 
 def _pods_ready(job: JsonObject) -> bool:
     """Return whether every Job is ready or done. The Trainer makes one of each."""
     statuses = list_at(job, "status", "jobsStatus")
-    return bool(statuses) and sum(int_at(it, "ready") + int_at(it, "succeeded") for it in statuses) == len(statuses)
+    return bool(statuses) and sum(int_at(status, "ready") + int_at(status, "succeeded") for status in statuses) == len(
+        statuses
+    )
 
 
 def _shape_problems(job: JsonObject) -> list[Problem]:
@@ -297,8 +299,8 @@ TRAIN_JOB = Integration(
     pods_ready=_pods_ready,
     reclaimable_pods=lambda job, _: {
         # There is one Job of each, so all its pods are done; the Workload knows how many that is.
-        text_at(it, "name").lower(): _ALL_PODS
-        for it in list_at(job, "status", "jobsStatus")
-        if int_at(it, "succeeded") == 1
+        text_at(value, "name").lower(): _ALL_PODS
+        for value in list_at(job, "status", "jobsStatus")
+        if int_at(value, "succeeded") == 1
     },
 )

@@ -125,7 +125,7 @@ def change_problems(
 
 def _of(ref: ObjectRef, problems: Sequence[Problem]) -> tuple[Problem, ...]:
     """Return the problems as those of an object, each once: several rules may report the same."""
-    return tuple(dict.fromkeys(replace(it, object=ref) for it in problems))
+    return tuple(dict.fromkeys(replace(problem, object=ref) for problem in problems))
 
 
 def _was_managed(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> bool:
@@ -148,14 +148,14 @@ def _job_problems(
     if is_suspended or is_elastic(old, configuration):
         problems += prebuilt_problems(new, integration, configuration)
     else:
-        (prebuilt, path), (old_prebuilt, _) = (prebuilt_workload(it, configuration) for it in (new, old))
+        (prebuilt, path), (old_prebuilt, _) = (prebuilt_workload(entry, configuration) for entry in (new, old))
         problems += immutable(path, prebuilt, old_prebuilt)
     if not (is_suspended and was_suspended):
-        times = (labels_of(it).get(MAX_EXEC_TIME_LABEL, "") for it in (new, old))
+        times = (labels_of(entry).get(MAX_EXEC_TIME_LABEL, "") for entry in (new, old))
         problems += immutable(f"metadata.labels[{MAX_EXEC_TIME_LABEL}]", *times)
     problems += _priority_class_problems(old, new, is_suspended=is_suspended)
     problems += timeout_problems(new, configuration) if is_suspended else changed_timeouts(old, new, configuration)
-    elastic = (is_elastic(it, configuration) for it in (new, old))
+    elastic = (is_elastic(entry, configuration) for entry in (new, old))
     part = "annotations" if configuration.has("ElasticAnnotationNeedsSupport") else "labels"
     return problems + immutable(f"metadata.{part}[{ELASTIC_JOB}]", *elastic)
 
@@ -185,7 +185,7 @@ def _priority_class_problems(old: JsonObject, new: JsonObject, *, is_suspended: 
 def _gate_problems(old: JsonObject, new: JsonObject) -> list[Problem]:
     """Refuse changes of admission gates other than removals."""
     field = f"metadata.annotations[{ADMISSION_GATED_BY}]"
-    value, old_value = (annotations_of(it).get(ADMISSION_GATED_BY, "") for it in (new, old))
+    value, old_value = (annotations_of(entry).get(ADMISSION_GATED_BY, "") for entry in (new, old))
     problems = []
     if value and not old_value:
         problems.append(forbidden(field, "cannot add admission gate after creation"))

@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
-_LONGEST_GATE = 63
+_MAX_GATE = 63
 
 
 def topology_is_valid(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
@@ -105,7 +105,7 @@ def _group_problems(pod_sets: Sequence[JobPodSet], configuration: JobsConfigurat
             groups.setdefault(name, []).append(pod_set)
     problems = []
     for name, members in groups.items():
-        paths = [_annotations_path(it) for it in members]
+        paths = [_annotations_path(member) for member in members]
         if len(members) != 2:
             detail = f"can only define groups of exactly 2 pod sets, got: {len(members)} pod set(s)"
             problems += [invalid(f"{path}[{GROUP_NAME}]", name, detail) for path in paths]
@@ -205,10 +205,8 @@ def admission_gate_problems(value: str) -> list[Problem]:
         else:
             seen.add(gate)
             problems += _domain_prefixed_path_problems(field, gate)
-            if len(gate.encode()) > _LONGEST_GATE:
-                problems.append(
-                    Problem(f"Too long: may not be more than {_LONGEST_GATE} bytes", field=field, value=gate)
-                )
+            if len(gate.encode()) > _MAX_GATE:
+                problems.append(Problem(f"Too long: may not be more than {_MAX_GATE} bytes", field=field, value=gate))
     return problems
 
 

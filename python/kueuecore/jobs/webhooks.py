@@ -98,7 +98,7 @@ def _arrived(raw: JsonObject, integration: Integration, surroundings: Surroundin
     shape = {"metadata": METADATA, **integration.fields}
     if problems := field_problems(raw, shape):
         return _refused(JobVerdict(job=raw), problems, Refuser.SCHEMA)
-    warnings = tuple(it.message for it in unknown_fields(raw, shape))
+    warnings = tuple(field.message for field in unknown_fields(raw, shape))
     job = without_unknown_fields(raw, shape)
     metadata = object_at(job, "metadata")
     namespace = text_at(metadata, "namespace") or surroundings.configuration.default_namespace

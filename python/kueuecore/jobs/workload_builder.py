@@ -88,7 +88,7 @@ def new_workload(
     }
     spec: JsonObject = {
         "queueName": labels.get(QUEUE_LABEL, ""),
-        "podSets": [sanitized(it, configuration) for it in pod_sets],
+        "podSets": [sanitized(pod_set, configuration) for pod_set in pod_sets],
     }
     if (seconds := max_exec_time_seconds(job)) is not None:
         spec["maximumExecutionTimeSeconds"] = seconds
@@ -109,7 +109,7 @@ def complete_workload(
     Raises:
         NoWorkload: The job has no pods, for now.
     """
-    pod_sets = [it.to_manifest(surroundings.configuration) for it in integration.pod_sets(job, surroundings)]
+    pod_sets = [pod_set.to_manifest(surroundings.configuration) for pod_set in integration.pod_sets(job, surroundings)]
     workload = new_workload(job, integration, pod_sets, surroundings.configuration)
     uid = integration.label_uid(job, surroundings)
     if uid is not None and is_label_value(uid):
@@ -173,7 +173,7 @@ def priority_of(
             return {}, Problem(message, field="spec.priorityClassRef", value=name, remedy=remedy)
         value = surroundings.workload_priority_classes[name]
         return _priority("kueue.x-k8s.io", "WorkloadPriorityClass", name, value), None
-    named = [text_at(it, "template", "spec", "priorityClassName") for it in pod_sets]
+    named = [text_at(pod_set, "template", "spec", "priorityClassName") for pod_set in pod_sets]
     pod_class = pod_class or next(filter(None, named), None)
     if pod_class is not None and pod_class not in surroundings.priority_classes:
         message = f"PriorityClass {quoted(pod_class)} not found"

@@ -65,19 +65,19 @@ def priority_followed(
     """
     name = labels_of(job).get(PRIORITY_CLASS_LABEL, "")
     following = list(filter(_follows_label, workloads))
-    stale = [it for it in following if text_at(it, "spec", "priorityClassRef", "name") != name]
+    stale = [workload for workload in following if text_at(workload, "spec", "priorityClassRef", "name") != name]
     if not stale:
-        return [(it, None) for it in workloads]
-    pod_sets = [object_at(it) for it in list_at(stale[0], "spec", "podSets")]
+        return [(workload, None) for workload in workloads]
+    pod_sets = [object_at(pod_set) for pod_set in list_at(stale[0], "spec", "podSets")]
     priority, problem = priority_of(job, pod_sets, surroundings, pod_class=pod_class)
     check_priority(problem, surroundings.configuration)
     found: list[tuple[JsonObject, JobEvent | None]] = []
-    for it in workloads:
-        spec = {key: value for key, value in object_at(it, "spec").items() if key != "priorityClassRef"}
-        is_fixed = _is_fixed(it, priority, surroundings)
-        changed = {**it, "spec": {**spec, **priority}} if it in following and not is_fixed else it
-        event = normal(about, "UpdatedWorkload", f"Updated workload priority class: {key_of(it)}")
-        found.append((changed, None if changed == it else event))
+    for workload in workloads:
+        spec = {key: value for key, value in object_at(workload, "spec").items() if key != "priorityClassRef"}
+        is_fixed = _is_fixed(workload, priority, surroundings)
+        changed = {**workload, "spec": {**spec, **priority}} if workload in following and not is_fixed else workload
+        event = normal(about, "UpdatedWorkload", f"Updated workload priority class: {key_of(workload)}")
+        found.append((changed, None if changed == workload else event))
     return found
 
 

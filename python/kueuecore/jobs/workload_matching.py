@@ -53,7 +53,10 @@ def fits_workload(
         return False
     if object_at(workload, "spec").get("maximumExecutionTimeSeconds") != max_exec_time_seconds(job):
         return False
-    wanted = [sanitized(it.to_manifest(configuration), configuration) for it in integration.pod_sets(job, surroundings)]
+    wanted = [
+        sanitized(pod_set.to_manifest(configuration), configuration)
+        for pod_set in integration.pod_sets(job, surroundings)
+    ]
     stored = list_at(workload, "spec", "podSets")
     is_admitted = has_condition(workload, "Admitted")
     keys = (*_compared(configuration), *(() if is_admitted else ("tolerations",)))
@@ -100,8 +103,10 @@ def _running(
 ) -> list[JsonObject] | None:
     """Return the pod sets as they are while the job runs; None if that is not known."""
     configuration = surroundings.configuration
-    pod_sets = [object_at(it) for it in list_at(workload, "spec", "podSets")]
-    shrinks = any("minCount" in it and int_at(it, "count", default=1) > int_at(it, "minCount") for it in pod_sets)
+    pod_sets = [object_at(set_) for set_ in list_at(workload, "spec", "podSets")]
+    shrinks = any(
+        "minCount" in set_ and int_at(set_, "count", default=1) > int_at(set_, "minCount") for set_ in pod_sets
+    )
     running = []
     try:
         infos = {info.name: info for info in infos_of_admission(workload, flavors, configuration)}
@@ -116,7 +121,7 @@ def _running(
 
 
 def _are_alike(wanted: Sequence[JsonObject], other: Sequence[JsonValue], keys: tuple[str, ...]) -> bool:
-    return [_shape(it, keys) for it in wanted] == [_shape(it, keys) for it in other]
+    return [_shape(manifest, keys) for manifest in wanted] == [_shape(value, keys) for value in other]
 
 
 def _shape(pod_set: JsonValue, keys: tuple[str, ...]) -> JsonValue:
@@ -129,8 +134,10 @@ def _shape(pod_set: JsonValue, keys: tuple[str, ...]) -> JsonValue:
 def _plain(value: JsonValue) -> JsonValue:
     """Return a value without empty fields, and with amounts as Kubernetes writes them."""
     if isinstance(value, list):
-        return [_plain(it) for it in value] or None
+        return [_plain(row) for row in value] or None
     if not isinstance(value, dict):
         return value
-    fields = {key: canonical_amounts(it) if key in ("requests", "limits") else _plain(it) for key, it in value.items()}
-    return {key: it for key, it in fields.items() if it not in (None, "", {}, [])} or None
+    fields = {
+        key: canonical_amounts(row) if key in ("requests", "limits") else _plain(row) for key, row in value.items()
+    }
+    return {key: field for key, field in fields.items() if field not in (None, "", {}, [])} or None

@@ -85,6 +85,10 @@ def uid_of(job: JsonObject) -> str:
 
 def is_variant(workload: JsonObject) -> bool:
     """Return whether concurrent admission has made a Workload for another one: it belongs to no job (rules/09 §4)."""
-    owners = (it for it in list_at(workload, "metadata", "ownerReferences") if object_at(it).get("controller") is True)
+    owners = (
+        reference
+        for reference in list_at(workload, "metadata", "ownerReferences")
+        if object_at(reference).get("controller") is True
+    )
     owner = next(owners, None)
     return text_at(owner, "kind") == "Workload" and text_at(owner, "apiVersion").startswith("kueue.x-k8s.io/")

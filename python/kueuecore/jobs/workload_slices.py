@@ -47,7 +47,9 @@ def chosen_slice(
     chosen, steps = (live[0], []) if len(live) == 1 else _normalized(live, configuration)
     if chosen is None:
         return ChosenSlice(steps=steps)
-    held = {text_at(it, "name"): int_at(it, "count", default=1) for it in list_at(chosen, "spec", "podSets")}
+    held = {
+        text_at(pod_set, "name"): int_at(pod_set, "count", default=1) for pod_set in list_at(chosen, "spec", "podSets")
+    }
     if held.keys() != counts.keys():
         return ChosenSlice(steps=steps, is_compatible=False)
     if held == counts:
@@ -56,7 +58,8 @@ def chosen_slice(
     if has_condition(chosen, "QuotaReserved") and not is_smaller:
         return ChosenSlice(steps=steps)
     pod_sets: list[JsonValue] = [
-        {**object_at(it), "count": counts[text_at(it, "name")]} for it in list_at(chosen, "spec", "podSets")
+        {**object_at(pod_set), "count": counts[text_at(pod_set, "name")]}
+        for pod_set in list_at(chosen, "spec", "podSets")
     ]
     resized = with_value(chosen, ("spec", "podSets"), pod_sets)
     return ChosenSlice(workload=resized, steps=[*steps, WorkloadStep(Action.UPDATE, resized)])
@@ -64,38 +67,42 @@ def chosen_slice(
 
 def _stopping(live: Sequence[JsonObject]) -> JsonObject | None:
     """Return the evicted slice whose pods may still run on its quota; None if another one has taken over."""
-    if len(live) == 1 or any(has_condition(it, "Admitted") and not has_condition(it, "Evicted") for it in live):
+    if len(live) == 1 or any(
+        has_condition(manifest, "Admitted") and not has_condition(manifest, "Evicted") for manifest in live
+    ):
         return None
-    return next((it for it in reversed(live) if has_condition(it, "Evicted") and _holds(it)), None)
+    return next(
+        (manifest for manifest in reversed(live) if has_condition(manifest, "Evicted") and _holds(manifest)), None
+    )
 
 
 def _normalized(
     live: Sequence[JsonObject], configuration: JobsConfiguration
 ) -> tuple[JsonObject | None, list[WorkloadStep]]:
     """Return the slice that counts among several, and the ends of those that are neither it nor wait behind it."""
-    there = [it for it in live if not has_condition(it, "Evicted")]
+    there = [manifest for manifest in live if not has_condition(manifest, "Evicted")]
     replacements: dict[str, JsonObject] = {}
-    for it in there:
-        old = annotations_of(it).get(SLICE_REPLACEMENT_ANNOTATION)
-        if old is not None and (old not in replacements or (_holds(it) and not _holds(replacements[old]))):
-            replacements[old] = it
-    reserved = [it for it in there if _holds(it) and not _holds(replacements.get(_key(it), {}))]
+    for manifest in there:
+        old = annotations_of(manifest).get(SLICE_REPLACEMENT_ANNOTATION)
+        if old is not None and (old not in replacements or (_holds(manifest) and not _holds(replacements[old]))):
+            replacements[old] = manifest
+    reserved = [manifest for manifest in there if _holds(manifest) and not _holds(replacements.get(_key(manifest), {}))]
     latest = reserved[-1] if reserved else None
     chosen = latest
     if latest is None:
         chosen = there[-1] if there else None
     elif _key(latest) in replacements:
         chosen = replacements[_key(latest)]
-    kept = {_key(it) for it in (chosen, latest) if it is not None}
+    kept = {_key(entry) for entry in (chosen, latest) if entry is not None}
     steps = []
-    for it in live:
-        if _key(it) in kept:
+    for manifest in live:
+        if _key(manifest) in kept:
             continue
-        if _key(it) in replacements and configuration.has("ReplacedSlicesAreNamed"):
+        if _key(manifest) in replacements and configuration.has("ReplacedSlicesAreNamed"):
             reason, message = "WorkloadSliceReplaced", "Replaced to accommodate a new workload slice"
         else:
             reason, message = "OutOfSync", "The workload slice is out of sync with its parent job"
-        steps.append(WorkloadStep(Action.FINISH, it, reason, message))
+        steps.append(WorkloadStep(Action.FINISH, manifest, reason, message))
     return chosen, steps
 
 

@@ -87,9 +87,9 @@ def sync_workloads(
     configuration, at = configuration_or_default(configuration), nanoseconds(now)
     integration = known_integration(job, integrations)
     everything = []
-    for it in each("workloads", workloads):
-        check_workload(it)
-        everything.append(it)
+    for workload in each("workloads", workloads):
+        check_workload(workload)
+        everything.append(workload)
     surroundings = surroundings_with(around, everything, configuration, integrations)
     return sync_in(integration.with_defaults(job), integration, surroundings, now=at, integrations=integrations)
 
@@ -201,20 +201,24 @@ class _Syncing:
         if has_started or not self._configuration.enabled("TopologyAwareScheduling"):
             return True
         wanted = [
-            it.to_manifest(self._configuration) for it in self._integration.pod_sets(self._job, self._surroundings)
+            pod_set.to_manifest(self._configuration)
+            for pod_set in self._integration.pod_sets(self._job, self._surroundings)
         ]
-        stored = [object_at(it) for it in list_at(workload, "spec", "podSets")]
-        return [it.get("topologyRequest") or None for it in wanted] == [
-            it.get("topologyRequest") or None for it in stored
+        stored = [object_at(pod_set) for pod_set in list_at(workload, "spec", "podSets")]
+        return [pod_set.get("topologyRequest") or None for pod_set in wanted] == [
+            pod_set.get("topologyRequest") or None for pod_set in stored
         ]
 
     def _is_of_another(self, workload: JsonObject) -> bool:
         uid = uid_of(self._job)
         owners = list_at(workload, "metadata", "ownerReferences")
-        return any(object_at(it).get("controller") is True and text_at(it, "uid") != uid for it in owners)
+        return any(object_at(owner).get("controller") is True and text_at(owner, "uid") != uid for owner in owners)
 
     def _controls(self, workload: JsonObject) -> bool:
-        return any(object_at(it).get("controller") is True for it in list_at(workload, "metadata", "ownerReferences"))
+        return any(
+            object_at(reference).get("controller") is True
+            for reference in list_at(workload, "metadata", "ownerReferences")
+        )
 
     def _with_owners(self, workload: JsonObject) -> JsonObject:
         owned, event = owned_by_all(self._job, workload)
@@ -231,26 +235,30 @@ class _Syncing:
 
     def _with_slices(self) -> Sync | None:
         """Return the slice for the current size of the job; None if its pod sets differ."""
-        live = [it for it in self._own() if not has_condition(it, "Finished")]
+        live = [manifest for manifest in self._own() if not has_condition(manifest, "Finished")]
         pod_sets = self._integration.pod_sets(self._job, self._surroundings)
         annotations = self._integration.elastic_annotations(self._job, self._surroundings)
         if any(annotations_of(self._job).get(key) != text for key, text in annotations.items()):
             merged: JsonObject = {**annotations_of(self._job), **annotations}
             self._job = with_value(self._job, ("metadata", "annotations"), merged)
             self._writes.append(Write(Verb.UPDATE, self._job))
-        counts = {it.name.lower(): it.count for it in pod_sets}
+        counts = {pod_set.name.lower(): pod_set.count for pod_set in pod_sets}
         found = chosen_slice(live, counts, self._configuration)
         if not found.is_compatible:
             return None
         self._steps += found.steps
-        ended = {text_at(it.workload, "metadata", "name") for it in found.steps if it.action is Action.FINISH}
-        kept = [it for it in live if text_at(it, "metadata", "name") not in ended]
+        ended = {text_at(step.workload, "metadata", "name") for step in found.steps if step.action is Action.FINISH}
+        kept = [manifest for manifest in live if text_at(manifest, "metadata", "name") not in ended]
         if found.workload is None:
             return self._created(replaced=kept)
         if not self._configuration.has("SlicesFollowPriority"):
             return self._result(self._in_its_queue(found.workload))
-        retained = [it for it in kept if has_condition(it, "QuotaReserved") and not has_condition(it, "Evicted")][-1:]
-        behind = [it for it in retained if text_at(it, "metadata", "name") != _name(found.workload)]
+        retained = [
+            manifest
+            for manifest in kept
+            if has_condition(manifest, "QuotaReserved") and not has_condition(manifest, "Evicted")
+        ][-1:]
+        behind = [manifest for manifest in retained if text_at(manifest, "metadata", "name") != _name(found.workload)]
         workload, *_ = self._with_priority([found.workload, *behind])
         return self._result(self._in_its_queue(workload))
 
@@ -266,10 +274,10 @@ class _Syncing:
                 self._stop(None, "Missing Workload; unable to restore pod templates")
         elif match is None and others and not has_condition(others[0], "QuotaReserved"):
             stale, *others = others
-        for it in others:
-            event = normal(self._about, "DeletedWorkload", f"Deleted not matching Workload: {key_of(it)}")
-            self._steps += deleted(it, event)
-        if leaving := [_name(it) for it in others if not text_at(it, "metadata", "deletionTimestamp")]:
+        for other in others:
+            event = normal(self._about, "DeletedWorkload", f"Deleted not matching Workload: {key_of(other)}")
+            self._steps += deleted(other, event)
+        if leaving := [_name(other) for other in others if not text_at(other, "metadata", "deletionTimestamp")]:
             # The job is checked again once they are gone.
             return self._result(None, f"Workloads that do not fit it go first: {', '.join(leaving)}")
         if stale is not None:
@@ -301,11 +309,11 @@ class _Syncing:
             self._steps += found.steps
             return found.workload, []
         match, others = None, []
-        for it in sorted(self._own(), key=_name):
-            if match is None and self._fits(it):
-                match = it
+        for manifest in sorted(self._own(), key=_name):
+            if match is None and self._fits(manifest):
+                match = manifest
             else:
-                others.append(it)
+                others.append(manifest)
         return match, others
 
     def _own(self) -> list[JsonObject]:
@@ -336,9 +344,9 @@ class _Syncing:
         writes = self._integration.stop(self._job, infos, reason=StopReason.NO_MATCHING_WORKLOAD, message=message)
         stopped = [self._job] if writes else []
         if self._integration is POD_GROUP:
-            stopped = [it.manifest for it in writes if it.verb is Verb.DELETE]
+            stopped = [write.manifest for write in writes if write.verb is Verb.DELETE]
         self._writes += writes
-        self._events += [normal(it, "Stopped", message) for it in stopped]
+        self._events += [normal(manifest, "Stopped", message) for manifest in stopped]
 
     def _made(self) -> JsonObject:
         made, problem = complete_workload(self._job, self._integration, self._surroundings)

@@ -35,7 +35,7 @@ _SILENT_SECONDS = 75.0
 _QUOTES_BEFORE = 4
 _WATCH_SECONDS = 300
 # The longest line of a watch: no object is that large.
-_LONGEST_LINE = 64 << 20
+_MAX_LINE = 64 << 20
 
 Answered: TypeAlias = Callable[[str, str, int], None]
 """Called after each request with method, host and status code; 0 if there was no answer."""
@@ -270,8 +270,8 @@ def _object(data: bytes, path: str) -> JsonObject:
         raise UnansweredError(f"{path}: the answer is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise UnansweredError(f"{path}: the answer is no object")
-    for it in (found, found.get("object"), *list_at(found, "items")):
-        object_at(it, "metadata").pop("managedFields", None)
+    for item in (found, found.get("object"), *list_at(found, "items")):
+        object_at(item, "metadata").pop("managedFields", None)
     return found
 
 
@@ -308,8 +308,8 @@ def _lines(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
     for chunk in answer.stream(1 << 16):
         *lines, rest = (rest + chunk).split(b"\n")
         yield from (line for line in lines if line.strip())
-        if len(rest) > _LONGEST_LINE:
-            raise urllib3.exceptions.ProtocolError(f"a line has more than {_LONGEST_LINE} bytes")
+        if len(rest) > _MAX_LINE:
+            raise urllib3.exceptions.ProtocolError(f"a line has more than {_MAX_LINE} bytes")
     if rest.strip():
         yield rest
 

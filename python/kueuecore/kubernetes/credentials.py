@@ -90,7 +90,9 @@ class Client(ApiClient):
         self._note(credentials)
         before, after = self.configuration, credentials.configuration
         after.host = before.host
-        if after.cert_file or any(getattr(before, it) != getattr(after, it) for it in _OF_CONNECTIONS):
+        if after.cert_file or any(
+            getattr(before, connection) != getattr(after, connection) for connection in _OF_CONNECTIONS
+        ):
             self.rest_client = RESTClientObject(after)
         self.configuration = after
 

@@ -45,7 +45,7 @@ def decided(workload: JsonObject) -> Decided:
         return Decided("evicted", (text_at(holds["Evicted"], "reason"),))
     if "QuotaReserved" in holds:
         admission = object_at(workload, "status", "admission")
-        sets = (_pod_set(object_at(it)) for it in list_at(admission, "podSetAssignments"))
+        sets = (_pod_set(object_at(assignment)) for assignment in list_at(admission, "podSetAssignments"))
         return Decided("admitted", (f"in {text_at(admission, 'clusterQueue')}", *sets))
     for condition in list_at(workload, "status", "conditions"):
         if text_at(condition, "type") == "QuotaReserved":
@@ -55,7 +55,7 @@ def decided(workload: JsonObject) -> Decided:
 
 def _pod_set(assignment: JsonObject) -> str:
     flavors = sorted(object_at(assignment, "flavors").items())
-    parts = [counted(int_at(assignment, "count"), "pod"), *(f"{resource} on {it}" for resource, it in flavors)]
+    parts = [counted(int_at(assignment, "count"), "pod"), *(f"{resource} on {flavor}" for resource, flavor in flavors)]
     nodes = object_at(assignment, "topologyAssignment")
     if nodes:
         parts.append(f"nodes {nodes}")

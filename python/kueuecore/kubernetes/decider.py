@@ -116,10 +116,10 @@ class Decider:
             self._metrics.time_attempt(turn.decision, seconds=time.perf_counter() - began)
         for lane, writes in groupby((*turn.writes, *turn.objects), key=_lane):
             self._send(lane, writes, self._done)
-        self._emit(it.manifest(self._time, uid=self._uid(it)) for it in turn.events)
+        self._emit(event.manifest(self._time, uid=self._uid(event)) for event in turn.events)
         now = self._now()
         times = [self.loop.next_wake(now), self.jobs.next_wake(now)]
-        return min((it for it in times if it is not None), default=None)
+        return min((other for other in times if other is not None), default=None)
 
     def _carry_out(self, work: JobWork) -> None:
         if work.waits_for:

@@ -33,7 +33,7 @@ __all__ = ["Health", "ListenError", "ProcessMetrics", "serve_health", "serve_met
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
 # Both IPv4 and IPv6, if the machine has both.
 _EVERYWHERE = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"
-_MOST_CONNECTIONS = 32
+_MAX_CONNECTIONS = 32
 _PATIENCE_SECONDS = 10.0
 
 Health = Callable[[], "dict[str, str]"]
@@ -169,10 +169,10 @@ class _Server(ThreadingHTTPServer):
         assert isinstance(request, socket.socket), "it listens on a stream"
         with self._lock:
             # Threads that are closing, or busy with an answer, count too.
-            is_crowded = self._n_threads >= 2 * _MOST_CONNECTIONS
+            is_crowded = self._n_threads >= 2 * _MAX_CONNECTIONS
             if not is_crowded:
                 self._n_threads += 1
-                if len(self._open) >= _MOST_CONNECTIONS:
+                if len(self._open) >= _MAX_CONNECTIONS:
                     with suppress(OSError):
                         self._open.pop(next(iter(self._open))).shutdown(socket.SHUT_RDWR)
                 self._open[id(request)] = request

@@ -26,7 +26,7 @@ _LOGGER = logging.getLogger("kueuecore.kubernetes")
 _N_WRITERS = 16
 _N_EMITTERS = 2
 # Events waiting to be sent; any more are dropped, as by Kueue's recorder.
-_MOST_EVENTS = 10_000
+_MAX_EVENTS = 10_000
 
 
 class Process:
@@ -160,7 +160,7 @@ class Process:
         self._inbox.put(partial(self._decider.hear, news))
 
     def _emit(self, lane: Hashable, event: JsonObject) -> None:
-        if self._emitter.n_tasks >= _MOST_EVENTS:
+        if self._emitter.n_tasks >= _MAX_EVENTS:
             _LOGGER.warning("an event was dropped: too many wait to be created")
             return
         self._emitter.submit(lane, Emission(self._emits, event))

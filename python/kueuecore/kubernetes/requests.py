@@ -15,20 +15,20 @@ from kueuecore.writes import Answer, Verb, Write
 __all__ = ["Emission", "Sending", "pause_after"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
+_FIRST_PAUSE, _MAX_PAUSE = 0.1, 30.0
 # Retry after this long, whatever the server asks for.
-_LONGEST_ASKED_PAUSE = 600
+_MAX_ASKED_PAUSE = 600
 _METHODS = {Verb.CREATE: "POST", Verb.UPDATE: "PUT", Verb.PATCH: "PATCH", Verb.DELETE: "DELETE", Verb.GET: "GET"}
 _DELETE_OPTIONS: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
-_MOST_EMISSIONS = 5
+_MAX_EMISSIONS = 5
 
 
 def pause_after(n_failed: int, error: Exception) -> float:
     """Return the seconds to wait after so many failures in a row: what the server asks for, or double each time."""
-    pause = min(_FIRST_PAUSE * (1 << min(n_failed - 1, 20)), _LONGEST_PAUSE)
+    pause = min(_FIRST_PAUSE * (1 << min(n_failed - 1, 20)), _MAX_PAUSE)
     if not isinstance(error, RefusedError):
         return pause
-    return max(pause, float(min(int_at(error.details, "retryAfterSeconds"), _LONGEST_ASKED_PAUSE)))
+    return max(pause, float(min(int_at(error.details, "retryAfterSeconds"), _MAX_ASKED_PAUSE)))
 
 
 def _is_gone(error: Exception) -> bool:
@@ -140,7 +140,7 @@ class Emission:
         except (RefusedError, UnansweredError) as error:
             self._n_failed += 1
             is_transient = isinstance(error, UnansweredError) or error.code in (429, 500, 503, 504)
-            if is_transient and self._n_failed < _MOST_EMISSIONS:
+            if is_transient and self._n_failed < _MAX_EMISSIONS:
                 return pause_after(self._n_failed, error)
             _LOGGER.warning("event not created", extra={"reason": self.event["reason"], "error": str(error)})
         return None

@@ -18,7 +18,7 @@ __all__ = ["serve"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
 # A deciding thread that is silent for longer counts as hung.
-_LONGEST_SILENCE = 60.0
+_MAX_SILENCE = 60.0
 
 
 def serve(
@@ -83,7 +83,7 @@ def _election(
 def _listen(settings: ServeSettings, process: Process, counted: ProcessMetrics) -> dict[str, int]:
     def healthy() -> dict[str, str]:
         silent = process.silent_seconds
-        return {"decisions": f"none for {silent:.0f} s"} if silent > _LONGEST_SILENCE else {}
+        return {"decisions": f"none for {silent:.0f} s"} if silent > _MAX_SILENCE else {}
 
     where: dict[str, int] = {}
     if settings.metrics is not None:

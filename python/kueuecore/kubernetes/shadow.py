@@ -217,7 +217,7 @@ class Shadow:
         times = [self.loop.next_wake(self._now())]
         times += (held.until for held in self._held.values())
         times += (expected.until for expected in self._expected.values())
-        return min((it for it in times if it is not None), default=None)
+        return min((time for time in times if time is not None), default=None)
 
     def _decide(self) -> None:
         """Take a turn, and compare what Kueue has decided already."""

@@ -17,16 +17,16 @@ from kueuecore.times import SECOND_NS, backoff_ns
 __all__ = ["Fault", "LateKinds", "News", "follow", "list_all"]
 
 _FIRST_PAUSE_NS = SECOND_NS // 5
-_LONGEST_PAUSE_NS = 60 * SECOND_NS
+_MAX_PAUSE_NS = 60 * SECOND_NS
 # For a kind that does not exist: CustomResourceDefinitions are watched, so this is for clusters that forbid it.
-_LONGEST_ABSENCE_NS = 600 * SECOND_NS
+_MAX_ABSENCE_NS = 600 * SECOND_NS
 _ABSENT_AFTER = 3
 # A watch that ends sooner, without an event, was not worth opening.
 _SHORT_SECONDS = 1.0
-_LONGEST_SHORT_PAUSE_NS = 5 * SECOND_NS
+_MAX_SHORT_PAUSE_NS = 5 * SECOND_NS
 _PAGE = 500
 # Retry after this long, whatever the server asks for.
-_LONGEST_ASKED_SECONDS = 600
+_MAX_ASKED_SECONDS = 600
 # This many failures in a row may be due to the version at which the watch would resume.
 _LISTS_AFTER = 5
 _EVENT_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
@@ -131,7 +131,7 @@ def follow(
             yield None
             if time.monotonic() - began < _SHORT_SECONDS:
                 n_short += 1
-                pause = backoff_ns(n_short, first_ns=_FIRST_PAUSE_NS, longest_ns=_LONGEST_SHORT_PAUSE_NS)
+                pause = backoff_ns(n_short, first_ns=_FIRST_PAUSE_NS, longest_ns=_MAX_SHORT_PAUSE_NS)
                 late.wait(pause, for_kinds=False)
         except (RefusedError, UnansweredError) as error:
             code = error.code if isinstance(error, RefusedError) else 0
@@ -149,7 +149,7 @@ def follow(
             elif n_absent == _ABSENT_AFTER:
                 fault(kind, None)
                 yield News(kind, [])  # the cluster does not know this kind yet
-            longest = _LONGEST_ABSENCE_NS if is_absent else _LONGEST_PAUSE_NS
+            longest = _MAX_ABSENCE_NS if is_absent else _MAX_PAUSE_NS
             pause = max(backoff_ns(n_faults, first_ns=_FIRST_PAUSE_NS, longest_ns=longest), _asked_pause_ns(error))
             yield None
             late.wait(pause, for_kinds=is_absent)
@@ -172,7 +172,7 @@ def list_all(api: Api, kind: str) -> tuple[list[JsonObject], str]:
         if not isinstance(items, list | None) or "items" not in answer or not version:
             # Anything else taken for an empty list would mean that everything is gone.
             raise UnansweredError(f"{path}: the answer is no list: it needs items and metadata.resourceVersion")
-        objects += (_listed(it, kind, path) for it in items or ())
+        objects += (_listed(item, kind, path) for item in items or ())
         if not rest:
             return objects, version
         if not items or rest == query.get("continue"):
@@ -207,7 +207,7 @@ def _check_event(event: JsonObject, kind: str) -> None:
 def _asked_pause_ns(error: Exception) -> int:
     if not isinstance(error, RefusedError):
         return 0
-    return min(int_at(error.details, "retryAfterSeconds"), _LONGEST_ASKED_SECONDS) * SECOND_NS
+    return min(int_at(error.details, "retryAfterSeconds"), _MAX_ASKED_SECONDS) * SECOND_NS
 
 
 class _Nodes:
@@ -217,7 +217,7 @@ class _Nodes:
         self._nodes: dict[str, JsonObject] = {}
 
     def list(self, objects: list[JsonObject]) -> None:
-        self._nodes = {text_at(it, "metadata", "name"): it for it in objects}
+        self._nodes = {text_at(object_, "metadata", "name"): object_ for object_ in objects}
 
     def is_news(self, event: JsonObject) -> bool:
         if event.get("type") == "BOOKMARK":

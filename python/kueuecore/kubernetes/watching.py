@@ -107,10 +107,10 @@ class Watching:
 def _served(definitions: Iterable[JsonObject]) -> Collection[str]:
     """Return names of the definitions whose kinds are served."""
     return [
-        text_at(it, "metadata", "name")
-        for it in definitions
+        text_at(definition, "metadata", "name")
+        for definition in definitions
         if any(
             object_at(condition).get("type") == "Established" and object_at(condition).get("status") == "True"
-            for condition in list_at(it, "status", "conditions")
+            for condition in list_at(definition, "status", "conditions")
         )
     ]

@@ -13,7 +13,7 @@ from kueuecore._lazy import lazy_names
 
 if TYPE_CHECKING:
     from kueuecore.multikueue.adapters import Adapter, Status, SyncContext
-    from kueuecore.multikueue.attempts import MOST_ATTEMPTS
+    from kueuecore.multikueue.attempts import MAX_ATTEMPTS
     from kueuecore.multikueue.commands import (
         MANAGER,
         Command,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MANAGER",
-    "MOST_ATTEMPTS",
+    "MAX_ATTEMPTS",
     "Adapter",
     "AllAtOnce",
     "Attempt",
@@ -83,7 +83,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "kueuecore.multikueue.adapters": "Adapter Status SyncContext",
-        "kueuecore.multikueue.attempts": "MOST_ATTEMPTS",
+        "kueuecore.multikueue.attempts": "MAX_ATTEMPTS",
         "kueuecore.multikueue.commands": """
             MANAGER Command Connect ManagerProblem ManagerTurn
         """,

@@ -30,7 +30,7 @@ __all__ = [
 ORIGIN_UID = "kueue.x-k8s.io/multikueue-origin-uid"
 OWNER_GVK = "kueue.x-k8s.io/job-owner-gvk"
 OWNER_NAME = "kueue.x-k8s.io/job-owner-name"
-_LONGEST_LABEL = 63
+_MAX_LABEL = 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def with_text(manifest: JsonObject, which: str, key: str, text: str) -> JsonObje
 
 def with_prebuilt_name(job: JsonObject, context: SyncContext) -> JsonObject:
     """Return a copy of a job that names its Workload: in an annotation, or in a label if that gate is off."""
-    use_annotation = context.settings.has_identifier_annotations or len(context.workload) > _LONGEST_LABEL
+    use_annotation = context.settings.has_identifier_annotations or len(context.workload) > _MAX_LABEL
     return with_text(job, "annotations" if use_annotation else "labels", PREBUILT_WORKLOAD, context.workload)
 
 
@@ -179,7 +179,7 @@ def prebuilt_name(job: JsonObject, settings: MultiKueueSettings) -> str:
     label = texts_at(job, "metadata", "labels").get(PREBUILT_WORKLOAD, "")
     if settings.has_identifier_annotations:
         return annotation or label
-    return label or (annotation if len(annotation) > _LONGEST_LABEL else "")
+    return label or (annotation if len(annotation) > _MAX_LABEL else "")
 
 
 def is_owned(manifest: JsonObject, origin: str) -> bool:
@@ -209,5 +209,5 @@ def adapter_for(workload: JsonObject, adapters: Mapping[str, Adapter]) -> tuple[
 
 def owner_of(workload: JsonObject) -> JsonObject | None:
     """Return the owner that controls an object, or else its first owner."""
-    owners = [object_at(it) for it in list_at(workload, "metadata", "ownerReferences")]
-    return next((it for it in owners if it.get("controller") is True), owners[0] if owners else None)
+    owners = [object_at(reference) for reference in list_at(workload, "metadata", "ownerReferences")]
+    return next((owner for owner in owners if owner.get("controller") is True), owners[0] if owners else None)

@@ -50,13 +50,15 @@ class AffectedWorkloads:
     def by_config(self, config: str, at: int) -> None:
         """Queue the Workloads whose check names a MultiKueueConfig."""
         checks = self._store.of_kind("AdmissionCheck")
-        using = {text_at(it, "metadata", "name") for it in checks if text_at(parameters_of(it), "name") == config}
+        using = {
+            text_at(check, "metadata", "name") for check in checks if text_at(parameters_of(check), "name") == config
+        }
         self.by_checks(using, at)
 
     def by_checks(self, names: set[str], at: int) -> None:
         """Queue the Workloads that have one of these checks."""
         for workload in self._store.of_kind("Workload"):
-            if any(text_at(it, "name") in names for it in list_at(workload, "status", "admissionChecks")):
+            if any(text_at(check, "name") in names for check in list_at(workload, "status", "admissionChecks")):
                 self._queue.add(key_of(workload), at)
 
     def by_job(self, job: JsonObject, at: int) -> None:

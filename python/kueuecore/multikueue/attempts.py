@@ -21,11 +21,11 @@ from kueuecore._json import JsonObject, text_at
 from kueuecore.multikueue.dispatcher_protocol import Attempt, AttemptOutcome
 from kueuecore.times import format_time, nanoseconds
 
-__all__ = ["ATTEMPTS", "MOST_ATTEMPTS", "attempts_of", "with_attempt"]
+__all__ = ["ATTEMPTS", "MAX_ATTEMPTS", "attempts_of", "with_attempt"]
 
 ATTEMPTS = "multikueue.kueuecore/Attempts"
 """The Workload condition that holds its attempts."""
-MOST_ATTEMPTS = 100
+MAX_ATTEMPTS = 100
 """How many attempts are kept: a condition has no room for more, and only the latest matter for avoiding a worker."""
 
 
@@ -36,8 +36,8 @@ def attempts_of(workload: JsonObject | None) -> tuple[Attempt, ...]:
 
 def with_attempt(workload: JsonObject, attempt: Attempt, now: int) -> JsonObject:
     """Return the status of a Workload with one more attempt; beyond a hundred, the oldest is dropped."""
-    kept = (*attempts_of(workload), attempt)[-MOST_ATTEMPTS:]
-    message = ", ".join(f"{it.cluster} {it.outcome} {format_time(it.at)}" for it in kept)
+    kept = (*attempts_of(workload), attempt)[-MAX_ATTEMPTS:]
+    message = ", ".join(f"{attempt.cluster} {attempt.outcome} {format_time(attempt.at)}" for attempt in kept)
     return with_condition(workload, ATTEMPTS, is_true=True, reason=attempt.outcome, message=message, now=now)
 
 

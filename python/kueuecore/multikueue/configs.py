@@ -42,9 +42,9 @@ def parameters_of(check: JsonObject) -> JsonObject:
 
 def multikueue_check(workload: JsonObject, checks: Mapping[str, JsonObject]) -> str:
     """Return the MultiKueue check of a Workload: the first in its status; empty if it has none."""
-    for it in list_at(workload, "status", "admissionChecks"):
-        if is_of_multikueue(checks.get(text_at(it, "name"))):
-            return text_at(it, "name")
+    for check in list_at(workload, "status", "admissionChecks"):
+        if is_of_multikueue(checks.get(text_at(check, "name"))):
+            return text_at(check, "name")
     return ""
 
 
@@ -72,7 +72,7 @@ def config_of_check(check: JsonObject, configs: Mapping[str, JsonObject]) -> Jso
 
 def clusters_of(config: JsonObject) -> tuple[str, ...]:
     """Return the workers of a MultiKueueConfig, in its order."""
-    return tuple(it for it in list_at(config, "spec", "clusters") if isinstance(it, str))
+    return tuple(cluster for cluster in list_at(config, "spec", "clusters") if isinstance(cluster, str))
 
 
 def check_status(

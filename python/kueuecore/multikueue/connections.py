@@ -13,7 +13,7 @@ from kueuecore.times import SECOND_NS, backoff_ns, format_time
 __all__ = ["Connection", "ConnectionReason", "establish_timeout_ns", "retry_delay_ns"]
 
 _RETRY_NS = 5 * SECOND_NS
-_MOST_STEPS = 7
+_MAX_STEPS = 7
 _FIRST_ESTABLISH_NS = 60 * SECOND_NS
 _LAST_ESTABLISH_NS = 600 * SECOND_NS
 
@@ -47,7 +47,7 @@ def retry_delay_ns(n_failed: int) -> int:
         >>> [retry_delay_ns(n) // 10**9 for n in (0, 1, 2, 7, 8)]
         [0, 5, 10, 320, 320]
     """
-    return int(2 ** (min(n_failed, _MOST_STEPS) - 1) * _RETRY_NS) if n_failed else 0
+    return int(2 ** (min(n_failed, _MAX_STEPS) - 1) * _RETRY_NS) if n_failed else 0
 
 
 def establish_timeout_ns(attempt: int) -> int:

@@ -66,7 +66,7 @@ def same_spec(one: JsonObject, other: JsonObject) -> bool:
 
 def has_changed_priority(workload: JsonObject, copy: JsonObject) -> bool:
     """Return whether the priority of a Workload, set by a class of Kueue's own, differs from that of its copy."""
-    here, there = (object_at(it, "spec", "priorityClassRef") for it in (workload, copy))
+    here, there = (object_at(entry, "spec", "priorityClassRef") for entry in (workload, copy))
     if text_at(here, "kind") == "PriorityClass" or text_at(there, "kind") != "WorkloadPriorityClass":
         return False
     if text_at(there, "name") and text_at(here, "name") != text_at(there, "name"):

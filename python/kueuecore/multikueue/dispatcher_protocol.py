@@ -178,7 +178,7 @@ class Nomination:
     def __post_init__(self) -> None:
         """Refuse a string where a list of names is expected: it would count as a list of letters."""
         names: object = self.clusters
-        if not isinstance(names, tuple | list) or not all(isinstance(it, str) for it in names):
+        if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
             raise TypeError(f"clusters must be a tuple of names, such as ('east', 'west'), not {shown(names)}")
 
 

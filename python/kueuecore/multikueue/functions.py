@@ -57,8 +57,16 @@ def is_dispatch_function(given: object) -> TypeGuard[DispatchFunction]:
     except (TypeError, ValueError):  # built-in ones may have none
         return False
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    needed = [it for it in parameters if it.default is inspect.Parameter.empty and it.kind in positional]
-    others = [it for it in parameters if it.default is inspect.Parameter.empty and it.kind is it.KEYWORD_ONLY]
+    needed = [
+        parameter
+        for parameter in parameters
+        if parameter.default is inspect.Parameter.empty and parameter.kind in positional
+    ]
+    others = [
+        parameter
+        for parameter in parameters
+        if parameter.default is inspect.Parameter.empty and parameter.kind is parameter.KEYWORD_ONLY
+    ]
     return len(needed) == 1 and not others
 
 

@@ -81,7 +81,7 @@ class GarbageCollection:
     def _seen(self) -> _Seen:
         """Return what a look depends on: the stores with their change counts, and which workers are connected."""
         stores = {name: (store, store.n_changes) for name, store in self._stores.items()}
-        return stores, frozenset(name for name, it in self._connections.items() if it.is_connected)
+        return stores, frozenset(name for name, connection in self._connections.items() if connection.is_connected)
 
     def _found(self, *, is_due: bool) -> tuple[list[Write], set[tuple[str, str]]]:
         """Return what to delete, and the copies that wait for their jobs; between looks only considers such copies."""
@@ -89,7 +89,7 @@ class GarbageCollection:
         left: set[tuple[str, str]] = set()
         if not is_due and not self._without_jobs_soon:
             return commands, left
-        for cluster in sorted(cluster for cluster, it in self._connections.items() if it.is_connected):
+        for cluster in sorted(cluster for cluster, connection in self._connections.items() if connection.is_connected):
             for copy in self._copies_on(cluster):
                 key = (cluster, text_at(copy, "metadata", "uid"))
                 if not is_due and key not in self._without_jobs_soon:
@@ -121,7 +121,7 @@ class GarbageCollection:
             yield from () if job is None else (job,)
             return
         members = (
-            it for adapter in self._adapters.values() if adapter.has_members for it in store.of_kind(adapter.kind)
+            other for adapter in self._adapters.values() if adapter.has_members for other in store.of_kind(adapter.kind)
         )
         for job in members:
             is_here = text_at(job, "metadata", "namespace") == namespace

@@ -110,7 +110,7 @@ class GroupViews:
             return ()
         if not adapter.has_members:
             return (job,)
-        there = (it for it in store.of_kind(adapter.kind) if text_at(it, "metadata", "namespace") == namespace)
+        there = (store for store in store.of_kind(adapter.kind) if text_at(store, "metadata", "namespace") == namespace)
         return tuple(adapter.members(job, there))
 
     def _worker(
@@ -119,7 +119,11 @@ class GroupViews:
         store, namespace = self._stores[cluster], text_at(local, "metadata", "namespace")
         name, origin = text_at(local, "metadata", "name"), self._settings.origin
         wanted = dict.fromkeys([owner, *(text_at(job, "metadata", "name") for job in jobs)])
-        found = {it: job for it in wanted if (job := store.get(adapter.kind, it, namespace=namespace)) is not None}
+        found = {
+            fromkey: job
+            for fromkey in wanted
+            if (job := store.get(adapter.kind, fromkey, namespace=namespace)) is not None
+        }
         if adapter.has_members and not jobs:
             # The pods here are gone, and with them the names of those there.
             for job in store.of_kind(adapter.kind):
@@ -138,9 +142,9 @@ class GroupViews:
         gvk = texts_at(local, "metadata", "annotations").get(OWNER_GVK)
         uid = next(
             (
-                text_at(it, "uid")
-                for it in list_at(local, "metadata", "ownerReferences")
-                if gvk_text(text_at(it, "apiVersion"), text_at(it, "kind")) == gvk
+                text_at(reference, "uid")
+                for reference in list_at(local, "metadata", "ownerReferences")
+                if gvk_text(text_at(reference, "apiVersion"), text_at(reference, "kind")) == gvk
             ),
             "",
         )
@@ -148,10 +152,10 @@ class GroupViews:
             return ()
         namespace = text_at(local, "metadata", "namespace")
         return tuple(
-            it
-            for it in self._stores[MANAGER].of_kind("Workload")
-            if text_at(it, "metadata", "namespace") == namespace
-            and any(text_at(owner, "uid") == uid for owner in list_at(it, "metadata", "ownerReferences"))
+            store
+            for store in self._stores[MANAGER].of_kind("Workload")
+            if text_at(store, "metadata", "namespace") == namespace
+            and any(text_at(owner, "uid") == uid for owner in list_at(store, "metadata", "ownerReferences"))
         )
 
     def _known(self, cluster: str, local: JsonObject, worker: Worker | None) -> KnownCluster:

@@ -109,7 +109,9 @@ class JobMoves:
         job = self._store.get(adapter.kind, text_at(owner, "name"), namespace=namespace)
         if job is None or text_at(owner, "uid") not in ("", text_at(job, "metadata", "uid")):
             return None, None
-        is_owned = any(object_at(it).get("controller") is True for it in list_at(job, "metadata", "ownerReferences"))
+        is_owned = any(
+            object_at(reference).get("controller") is True for reference in list_at(job, "metadata", "ownerReferences")
+        )
         stays = is_owned or prebuilt_name(job, self._settings) or text_at(job, "metadata", "deletionTimestamp")
         return (None, None) if stays else (adapter, job)
 
@@ -137,7 +139,7 @@ def _made_anew(job: JsonObject, adapter: Adapter, queue: str) -> JsonObject:
     metadata: dict[str, JsonValue] = clone_metadata(job)
     if owners := list_at(job, "metadata", "ownerReferences"):
         metadata["ownerReferences"] = owners
-    result: JsonObject = {key: it for key, it in job.items() if key != "status"} | {"metadata": metadata}
+    result: JsonObject = {key: row for key, row in job.items() if key != "status"} | {"metadata": metadata}
     if adapter.managed_by is not None:
         result = without_value(result, adapter.managed_by)
     return with_text(adapter.prepare(result), "labels", _QUEUE, queue)

@@ -141,7 +141,9 @@ def _job_status(local: JsonObject, remote: JsonObject, context: SyncContext) -> 
         return Status(object_at(remote, "status"))
     status = object_at(local, "status")
     conditions = list_at(status, "conditions")
-    if any(text_at(it, "type") == "Suspended" and text_at(it, "status") == "True" for it in conditions):
+    if any(
+        text_at(condition, "type") == "Suspended" and text_at(condition, "status") == "True" for condition in conditions
+    ):
         return Status(status, is_deferred=True)
     at = format_time(context.now // 10**9 * 10**9)
     suspended: JsonObject = {
@@ -152,7 +154,7 @@ def _job_status(local: JsonObject, remote: JsonObject, context: SyncContext) -> 
         "lastProbeTime": at,
         "lastTransitionTime": at,
     }
-    others = [it for it in conditions if text_at(it, "type") != "Suspended"]
+    others = [condition for condition in conditions if text_at(condition, "type") != "Suspended"]
     return Status({**status, "conditions": [*others, suspended]}, is_deferred=True)
 
 
@@ -165,7 +167,7 @@ def _elastic_job(local: JsonObject, remote: JsonObject, context: SyncContext) ->
     """Return the job with the parallelism and Workload of the admitted slice (rules/06 §5.4)."""
     if not _is_elastic(local, context):
         return remote
-    wanted, there = (int_at(it, "spec", "parallelism") for it in (local, remote))
+    wanted, there = (int_at(entry, "spec", "parallelism") for entry in (local, remote))
     # A slice that is being replaced must not enlarge the job.
     if there < wanted and context.workload != _slice_name(local):
         return remote
@@ -180,7 +182,7 @@ def _elastic_job(local: JsonObject, remote: JsonObject, context: SyncContext) ->
 def _without_runtime_patch(job: JsonObject) -> JsonObject:
     """Return a TrainJob without what Kueue wrote into it here: Kueue on the worker writes its own."""
     patches = list_at(job, "spec", "runtimePatches")
-    kept: list[JsonValue] = [it for it in patches if text_at(it, "manager") != _PATCH_MANAGER]
+    kept: list[JsonValue] = [patch for patch in patches if text_at(patch, "manager") != _PATCH_MANAGER]
     return job if len(kept) == len(patches) else with_value(job, ("spec", "runtimePatches"), kept)
 
 
@@ -200,10 +202,10 @@ def _elastic_ray_cluster(local: JsonObject, remote: JsonObject, context: SyncCon
     wanted, there = _workers(local), _workers(remote)
     if sum(there.values()) < sum(wanted.values()) and context.workload != _slice_name(local):
         return remote
-    sizes = {text_at(it, "groupName"): object_at(it) for it in list_at(local, "spec", "workerGroupSpecs")}
+    sizes = {text_at(spec, "groupName"): object_at(spec) for spec in list_at(local, "spec", "workerGroupSpecs")}
     groups: list[JsonValue] = []
-    for it in list_at(remote, "spec", "workerGroupSpecs"):
-        group, size = dict(object_at(it)), sizes.get(text_at(it, "groupName"))
+    for spec in list_at(remote, "spec", "workerGroupSpecs"):
+        group, size = dict(object_at(spec)), sizes.get(text_at(spec, "groupName"))
         for key in ("replicas", "numOfHosts") if size is not None else ():
             group.pop(key, None)
             if size is not None and key in size:
@@ -214,8 +216,8 @@ def _elastic_ray_cluster(local: JsonObject, remote: JsonObject, context: SyncCon
 
 def _workers(cluster: JsonObject) -> dict[str, int]:
     return {
-        text_at(it, "groupName"): int_at(it, "replicas", default=1) * int_at(it, "numOfHosts", default=1)
-        for it in list_at(cluster, "spec", "workerGroupSpecs")
+        text_at(spec, "groupName"): int_at(spec, "replicas", default=1) * int_at(spec, "numOfHosts", default=1)
+        for spec in list_at(cluster, "spec", "workerGroupSpecs")
     }
 
 
@@ -238,7 +240,7 @@ def _of_slice(remote: JsonObject, context: SyncContext) -> JsonObject:
 def _pods(pod: JsonObject, pods: Iterable[JsonObject]) -> Sequence[JsonObject]:
     """Return all pods of the group that a pod belongs to; only itself if it belongs to none."""
     group = _group(pod)
-    return [it for it in pods if _group(it) == group] if group else (pod,)
+    return [pod for pod in pods if _group(pod) == group] if group else (pod,)
 
 
 def _group(pod: JsonObject) -> str:
@@ -254,10 +256,12 @@ def _pod_status(local: JsonObject, remote: JsonObject, _context: SyncContext) ->
     if here is None or text_at(there, "status") == "True" or not has_gate(object_at(local, "spec"), ADMISSION_GATE):
         return Status(status)
     conditions = list_at(status, "conditions")
-    kept: list[JsonValue] = [here if text_at(it, "type") == "PodScheduled" else it for it in conditions]
+    kept: list[JsonValue] = [
+        here if text_at(condition, "type") == "PodScheduled" else condition for condition in conditions
+    ]
     return Status({**status, "conditions": kept if there is not None else [*kept, here]})
 
 
 def _scheduled(pod: JsonObject) -> JsonValue:
     conditions = list_at(pod, "status", "conditions")
-    return next((it for it in conditions if text_at(it, "type") == "PodScheduled"), None)
+    return next((condition for condition in conditions if text_at(condition, "type") == "PodScheduled"), None)

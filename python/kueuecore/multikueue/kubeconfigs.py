@@ -13,7 +13,7 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at
 __all__ = ["connection_problem", "kubeconfig_path_problem", "kubeconfig_problem"]
 
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LONGEST_HOST = 253
+_MAX_HOST = 253
 _FOLDER = "/etc/multikueue/kubeconfigs"
 _OUTSIDE = "kubeconfig path is not under the allowed prefix"
 
@@ -29,8 +29,8 @@ def kubeconfig_problem(kubeconfig: JsonObject) -> str:
         >>> kubeconfig_problem({"clusters": [{"name": "west", "cluster": cluster}]})
         'certificate-authority file paths are not allowed, use certificate-authority-data for cluster west'
     """
-    users = {text_at(it, "name"): object_at(it, "user") for it in list_at(kubeconfig, "users")}
-    clusters = {text_at(it, "name"): object_at(it, "cluster") for it in list_at(kubeconfig, "clusters")}
+    users = {text_at(user, "name"): object_at(user, "user") for user in list_at(kubeconfig, "users")}
+    clusters = {text_at(cluster, "name"): object_at(cluster, "cluster") for cluster in list_at(kubeconfig, "clusters")}
     if any(text_at(user, "tokenFile") for user in users.values()):
         return "tokenFile is not allowed"
     for name, cluster in clusters.items():
@@ -43,7 +43,7 @@ def kubeconfig_problem(kubeconfig: JsonObject) -> str:
         if not text_at(cluster, "server"):
             return f"server URL is required for cluster {name}"
     current = text_at(kubeconfig, "current-context")
-    contexts = {text_at(it, "name"): object_at(it, "context") for it in list_at(kubeconfig, "contexts")}
+    contexts = {text_at(context, "name"): object_at(context, "context") for context in list_at(kubeconfig, "contexts")}
     context = contexts.get(current, {})
     user = users.get(text_at(context, "user"), {})
     return connection_problem(text_at(clusters.get(text_at(context, "cluster")), "server"), user)
@@ -116,5 +116,5 @@ def _is_host(server: str) -> bool:
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        return len(host) <= _LONGEST_HOST and _SUBDOMAIN.fullmatch(host) is not None
+        return len(host) <= _MAX_HOST and _SUBDOMAIN.fullmatch(host) is not None
     return True

@@ -18,7 +18,7 @@ class AllAtOnce:
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
         """Nominate all clusters that are connected."""
-        return Nomination(tuple(sorted(it.name for it in dispatch.clusters if it.is_connected)))
+        return Nomination(tuple(sorted(cluster.name for cluster in dispatch.clusters if cluster.is_connected)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Incremental:
         nominated, begun = dispatch.nominated, dispatch.nominated_at
         if begun is not None and dispatch.now - begun < self.round_ns:
             return Nomination(nominated, begun + self.round_ns)
-        left = [it.name for it in dispatch.clusters if it.name not in nominated]
+        left = [cluster.name for cluster in dispatch.clusters if cluster.name not in nominated]
         if not left:
             return Nomination(nominated, problem="no more workers to nominate")
         if not self.respects_config_order:

@@ -285,7 +285,7 @@ class Manager:
             now: The time.
         """
         at = nanoseconds(now)
-        times = [it.next for it in (self._workloads, self._links, self._garbage, self._checks, self._quota)]
+        times = [entry.next for entry in (self._workloads, self._links, self._garbage, self._checks, self._quota)]
         return min((max(at, time) for time in times if time is not None), default=None)
 
     # Results of commands.
@@ -396,7 +396,7 @@ class Manager:
             self._workloads.add(about, at)
 
     def _drop_commands(self, cluster: str, at: int) -> None:
-        for command in [it for it in self.open_commands if it.cluster == cluster]:
+        for command in [open_command for open_command in self.open_commands if open_command.cluster == cluster]:
             self._close(command, at)
 
     def _expected(self, write: Write) -> JsonObject | None:

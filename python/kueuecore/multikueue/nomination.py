@@ -36,8 +36,8 @@ def nominate(group: Group) -> Result:
 
 def _of_job(group: Group, nomination: Nomination | None) -> Result:
     """Send the Workloads of one job where the first of them goes (rules/06 §5.3)."""
-    others = [it for it in group.components if _name(it) != _name(group.local)]
-    clusters = list(dict.fromkeys(name for it in others if (name := text_at(it, "status", "clusterName"))))
+    others = [component for component in group.components if _name(component) != _name(group.local)]
+    clusters = list(dict.fromkeys(name for other in others if (name := text_at(other, "status", "clusterName"))))
     if len(clusters) > 1:
         apart = f'component workloads assigned to different clusters: "{clusters[0]}" and "{clusters[1]}"'
         return Result(problem=f"checking component workloads: {apart}")
@@ -55,7 +55,7 @@ def _of_job(group: Group, nomination: Nomination | None) -> Result:
     if written.commands:
         return written
     copies = _copies(group, nomination.clusters, nomination.overrides)
-    problem = "; ".join(it for it in (written.problem, copies.problem) if it)
+    problem = "; ".join(entry for entry in (written.problem, copies.problem) if entry)
     return replace(written, commands=copies.commands, problem=problem)
 
 
@@ -89,7 +89,7 @@ def _to_one(group: Group, cluster: str) -> Result:
 
 
 def _nomination(group: Group, clusters: Sequence[str], *, withdrawn: str = "") -> Command | None:
-    status = {key: it for key, it in object_at(group.local, "status").items() if key != "nominatedClusterNames"}
+    status = {key: entry for key, entry in object_at(group.local, "status").items() if key != "nominatedClusterNames"}
     if clusters:
         status["nominatedClusterNames"] = list(clusters)
     status = group.after(status, withdrawn, AttemptOutcome.RECALLED)
@@ -121,13 +121,13 @@ def _copies(
 
 def _are_others_ready(group: Group) -> bool:
     checks = list_at(group.local, "status", "admissionChecks")
-    return all(text_at(it, "state") == "Ready" for it in checks if text_at(it, "name") != group.check_name)
+    return all(text_at(check, "state") == "Ready" for check in checks if text_at(check, "name") != group.check_name)
 
 
 def _is_primary(workload: JsonObject, others: Sequence[JsonObject]) -> bool:
     """Return whether it has the lowest index of the Workloads of its job; without an index it never has."""
     index = _index(workload)
-    return index >= 0 and not any(0 <= _index(it) < index for it in others)
+    return index >= 0 and not any(0 <= _index(other) < index for other in others)
 
 
 def _index(workload: JsonObject) -> int:

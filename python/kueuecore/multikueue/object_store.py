@@ -32,7 +32,7 @@ class ObjectStore:
 
     def named(self, kind: str) -> Mapping[str, JsonObject]:
         """Return all objects of a cluster-scoped kind, by name."""
-        return {name: it for (_, name), it in self._objects.get(kind, {}).items()}
+        return {name: object_ for (_, name), object_ in self._objects.get(kind, {}).items()}
 
     def observe(self, event: Mapping[str, Any]) -> JsonObject | None:
         """Take in a watch event.
@@ -64,7 +64,7 @@ class ObjectStore:
             The changes: each object before, empty if it is new, and after, None if it is gone.
         """
         changed: list[tuple[JsonObject, JsonObject | None]] = []
-        listed = {key_of(it): it for it in objects}
+        listed = {key_of(object_): object_ for object_ in objects}
         at = Version("", resource_version)
         for key in self._versions.missing(kind, listed, at):
             changed.append((self.get(kind, key[2], namespace=key[1]) or {}, None))

@@ -40,7 +40,7 @@ def open_gate(group: Group) -> tuple[Write | None, int | None]:
 
 def _gate(copy: JsonObject) -> JsonObject | None:
     gates = list_at(copy, "status", "preemptionGates")
-    return next((object_at(it) for it in gates if text_at(it, "name") == MULTIKUEUE), None)
+    return next((object_at(gate) for gate in gates if text_at(gate, "name") == MULTIKUEUE), None)
 
 
 def _opened(copy: JsonObject, now: int) -> JsonObject:
@@ -50,5 +50,7 @@ def _opened(copy: JsonObject, now: int) -> JsonObject:
         "position": "Open",
         "lastTransitionTime": format_time(now // 10**9 * 10**9),
     }
-    others: list[JsonValue] = [it for it in list_at(status, "preemptionGates") if text_at(it, "name") != MULTIKUEUE]
+    others: list[JsonValue] = [
+        gate for gate in list_at(status, "preemptionGates") if text_at(gate, "name") != MULTIKUEUE
+    ]
     return {**status, "preemptionGates": [*others, opened]}

@@ -57,9 +57,9 @@ class QuotaAutomation:
 
     def _command(self, cluster_queue: JsonObject, store: ObjectStore, now: int) -> Write | None:
         strategy = list_at(cluster_queue, "spec", "admissionChecksStrategy", "admissionChecks")
-        names = {text_at(it, "name") for it in strategy}
-        checks = (it for it in store.of_kind("AdmissionCheck") if is_of_multikueue(it))
-        check = next((it for it in checks if text_at(it, "metadata", "name") in names), None)
+        names = {text_at(admission_check, "name") for admission_check in strategy}
+        checks = (manifest for manifest in store.of_kind("AdmissionCheck") if is_of_multikueue(manifest))
+        check = next((check for check in checks if text_at(check, "metadata", "name") in names), None)
         if check is None:
             return _without_condition(cluster_queue)
         try:
@@ -73,12 +73,12 @@ class QuotaAutomation:
         if text_at(config, "spec", "quotaManagement") != "Automated":
             not_asked = "MultiKueue manager quota automation has not been requested."
             return _told(cluster_queue, "NotRequested", not_asked, now)
-        groups = [object_at(it) for it in list_at(cluster_queue, "spec", "resourceGroups")]
+        groups = [object_at(group) for group in list_at(cluster_queue, "spec", "resourceGroups")]
         if len(groups) != 1 or len(list_at(groups[0], "flavors")) != 1:
             one = "Quota automation requires that the manager-side ClusterQueue has exactly one ResourceFlavor"
             return _told(cluster_queue, "UnsupportedConfiguration", one, now)
         totals = self._totals(cluster_queue, config)
-        covered = [it for it in list_at(groups[0], "coveredResources") if isinstance(it, str)]
+        covered = [resource for resource in list_at(groups[0], "coveredResources") if isinstance(resource, str)]
         if missing := sorted(totals.keys() - set(covered)):
             reported = "manager-side coveredResources is missing resources configured on workers"
             return _told(cluster_queue, "UnsupportedConfiguration", f"{reported}: [{' '.join(missing)}]", now)
@@ -93,16 +93,18 @@ class QuotaAutomation:
     def _totals(self, cluster_queue: JsonObject, config: JsonObject) -> dict[str, str]:
         """Sum the nominal quota by resource over the ClusterQueues of same-named LocalQueues on connected workers."""
         name = text_at(cluster_queue, "metadata", "name")
-        local = {_key(it) for it in self._stores[MANAGER].of_kind("LocalQueue") if _target(it) == name}
+        local = {_key(store) for store in self._stores[MANAGER].of_kind("LocalQueue") if _target(store) == name}
         amounts: dict[str, list[JsonValue]] = {}
         for cluster in clusters_of(config):
             connection = self._connections.get(cluster)
             if connection is None or not connection.is_connected:
                 continue
             store = self._stores[cluster]
-            for target in sorted({_target(it) for it in store.of_kind("LocalQueue") if _key(it) in local}):
+            for target in sorted({_target(store) for store in store.of_kind("LocalQueue") if _key(store) in local}):
                 for group in list_at(store.get("ClusterQueue", target), "spec", "resourceGroups"):
-                    for resource in (it for flavor in list_at(group, "flavors") for it in list_at(flavor, "resources")):
+                    for resource in (
+                        resource for flavor in list_at(group, "flavors") for resource in list_at(flavor, "resources")
+                    ):
                         nominal = object_at(resource).get("nominalQuota")
                         amounts.setdefault(text_at(resource, "name"), []).append(nominal)
         return {resource: total(each) for resource, each in amounts.items()}
@@ -113,10 +115,10 @@ def _with_quotas(cluster_queue: JsonObject, totals: Mapping[str, str]) -> Write 
     group = object_at(list_at(cluster_queue, "spec", "resourceGroups")[0])
     flavor = object_at(list_at(group, "flavors")[0])
     there = [
-        {"name": text_at(it, "name"), "nominalQuota": total([object_at(it).get("nominalQuota")])}
-        if object_at(it).keys() <= {"name", "nominalQuota"}
-        else it
-        for it in list_at(flavor, "resources")
+        {"name": text_at(resource, "name"), "nominalQuota": total([object_at(resource).get("nominalQuota")])}
+        if object_at(resource).keys() <= {"name", "nominalQuota"}
+        else resource
+        for resource in list_at(flavor, "resources")
     ]
     wanted: list[JsonValue] = [{"name": name, "nominalQuota": amount} for name, amount in totals.items()]
     if there == wanted:
@@ -134,7 +136,7 @@ def _without_condition(cluster_queue: JsonObject) -> Write | None:
     if condition(cluster_queue, _CONDITION) is None:
         return None
     conditions = list_at(cluster_queue, "status", "conditions")
-    kept: list[JsonValue] = [it for it in conditions if text_at(it, "type") != _CONDITION]
+    kept: list[JsonValue] = [other for other in conditions if text_at(other, "type") != _CONDITION]
     return status_patch(MANAGER, cluster_queue, {**object_at(cluster_queue, "status"), "conditions": kept})
 
 

@@ -122,7 +122,7 @@ class MultiKueueSettings:
         settings = configuration.to_dict()
         given = object_at(settings, "multiKueue")
         enabled_kinds = list_at(settings, "integrations", "frameworks")
-        frameworks = [text_at(it, "name") for it in list_at(given, "externalFrameworks")]
+        frameworks = [text_at(framework, "name") for framework in list_at(given, "externalFrameworks")]
         enabled = configuration.is_enabled
         waits_for_admission = enabled("MultiKueueWaitForWorkloadAdmitted")
         step_size = int_at(given, "incrementalDispatcherConfig", "stepSize", default=3)
@@ -132,7 +132,7 @@ class MultiKueueSettings:
             worker_lost_timeout_ns=duration_ns(text_at(given, "workerLostTimeout") or "15m"),
             dispatcher_name=text_at(given, "dispatcherName") or ALL_AT_ONCE,
             step_size=step_size if enabled("MultiKueueIncrementalDispatcherConfig") else 3,
-            frameworks=[it for it in enabled_kinds if isinstance(it, str)],
+            frameworks=[kind for kind in enabled_kinds if isinstance(kind, str)],
             external_frameworks=frameworks,
             respects_config_order=enabled("MultiKueueIncrementalDispatcherRespectConfigOrder"),
             has_orchestrated_preemption=enabled("MultiKueueOrchestratedPreemption"),

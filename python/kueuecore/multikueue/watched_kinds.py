@@ -27,7 +27,7 @@ class WatchedKinds:
     """
 
     def __init__(self, adapters: Iterable[Adapter], *, overflows: bool) -> None:
-        jobs = {it.kind: it.api_version for it in adapters}
+        jobs = {adapter.kind: adapter.api_version for adapter in adapters}
         self.manager = {**dict.fromkeys(_MANAGER_KINDS, KUEUE), **jobs}
         if overflows:
             self.manager["ConfigMap"] = "v1"
@@ -51,10 +51,10 @@ class WatchedKinds:
         if kind not in kinds:
             raise ValueError(f"{shown(kind)} is not watched: the kinds are {', '.join(kinds)}")
         listed: list[JsonObject] = []
-        for index, it in enumerate(each("objects", objects)):
-            listed.append({"kind": kind, "apiVersion": kinds[kind], **plain_object(it, f"objects[{index}]")})
+        for index, object_ in enumerate(each("objects", objects)):
+            listed.append({"kind": kind, "apiVersion": kinds[kind], **plain_object(object_, f"objects[{index}]")})
             check_version(listed[-1])
-        return [it for it in listed if self.are_watched(cluster, it)]
+        return [manifest for manifest in listed if self.are_watched(cluster, manifest)]
 
     def _of(self, cluster: str) -> dict[str, str]:
         return self.manager if cluster == MANAGER else self.worker

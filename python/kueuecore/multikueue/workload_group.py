@@ -33,7 +33,7 @@ __all__ = [
 
 _FINALIZER = "kueue.x-k8s.io/resource-in-use"
 _REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
-_LONGEST_EVENT = 1024
+_MAX_EVENT = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,9 +159,9 @@ class Group:
         worker would go in circles. If there is no job, nothing would free the quota of such a copy: it gets a job.
         """
         able = {
-            name: it
-            for name, it in self.workers.items()
-            if self._may_win(name) and (not it.jobs or not is_true(it.workload, "Evicted"))
+            name: worker
+            for name, worker in self.workers.items()
+            if self._may_win(name) and (not worker.jobs or not is_true(worker.workload, "Evicted"))
         }
         return self.first_with(self.settings.win_condition, workers=able)
 
@@ -185,7 +185,7 @@ class Group:
             return []
         finalizers = list_at(worker.workload, "metadata", "finalizers")
         if _FINALIZER in finalizers:
-            kept = [it for it in finalizers if it != _FINALIZER]
+            kept = [finalizer for finalizer in finalizers if finalizer != _FINALIZER]
             return [patch(cluster, worker.workload, {"metadata": {"finalizers": kept}})]
         if text_at(worker.workload, "metadata", "deletionTimestamp"):
             return []
@@ -251,7 +251,7 @@ class Result:
 
     def also_in(self, delay_ns: int | None) -> Result:
         """Return the same result, but look again after this delay if that is sooner."""
-        times = [it for it in (self.wake_in_ns, delay_ns) if it is not None]
+        times = [entry for entry in (self.wake_in_ns, delay_ns) if entry is not None]
         return replace(self, wake_in_ns=min(times, default=None))
 
 
@@ -264,8 +264,8 @@ def event(workload: JsonObject, kind: str, message: str) -> Event:
     """Return an event of MultiKueue about a Workload."""
     namespace, name = text_at(workload, "metadata", "namespace"), text_at(workload, "metadata", "name")
     encoded = message.encode()
-    if len(encoded) > _LONGEST_EVENT:
-        message = encoded[: _LONGEST_EVENT - 4].decode(errors="ignore") + " ..."
+    if len(encoded) > _MAX_EVENT:
+        message = encoded[: _MAX_EVENT - 4].decode(errors="ignore") + " ..."
     return Event(kind, "MultiKueue", namespace, name, message)
 
 

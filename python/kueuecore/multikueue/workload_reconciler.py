@@ -138,7 +138,7 @@ def _mended_spec(group: Group, copy: JsonObject) -> JsonObject | None:
 
 def _has_shrunk(workload: JsonObject, copy: JsonObject) -> bool:
     wanted, there = (
-        {text_at(it, "name"): object_at(it).get("count", 1) for it in list_at(each, "spec", "podSets")}
+        {text_at(pod_set, "name"): object_at(pod_set).get("count", 1) for pod_set in list_at(each, "spec", "podSets")}
         for each in (workload, copy)
     )
     if wanted.keys() != there.keys():
@@ -175,7 +175,7 @@ def _settle(group: Group) -> Result | None:
     if problem := _foreign_job(group, winner):
         return Result(problem=problem)
     commands, is_deferred = _synced(group, winner)
-    if any(isinstance(it, Write) and it.verb is Verb.CREATE for it in commands):
+    if any(isinstance(command, Write) and command.verb is Verb.CREATE for command in commands):
         # The job exists before the check says so.
         return Result(commands)
     wake = group.settings.deferred_sync_ns if is_deferred else group.settings.worker_lost_timeout_ns
@@ -209,15 +209,15 @@ def _accepted(group: Group, winner: str, commands: list[Command], wake: int) -> 
 def _with_topology_ready(status: JsonObject, copy: JsonObject) -> JsonObject:
     """Mark pod sets that waited here for placements as ready, once the worker has found them (rules/06 §10)."""
     placed = {
-        text_at(it, "name")
-        for it in list_at(copy, "status", "admission", "podSetAssignments")
-        if object_at(it).get("topologyAssignment") is not None
+        text_at(assignment, "name")
+        for assignment in list_at(copy, "status", "admission", "podSetAssignments")
+        if object_at(assignment).get("topologyAssignment") is not None
     }
     admission = object_at(status, "admission")
     assignments: list[JsonValue] = []
-    for it in list_at(admission, "podSetAssignments"):
-        waits = text_at(it, "delayedTopologyRequest") == "Pending" and text_at(it, "name") in placed
-        assignments.append({**object_at(it), "delayedTopologyRequest": "Ready"} if waits else it)
+    for assignment in list_at(admission, "podSetAssignments"):
+        waits = text_at(assignment, "delayedTopologyRequest") == "Pending" and text_at(assignment, "name") in placed
+        assignments.append({**object_at(assignment), "delayedTopologyRequest": "Ready"} if waits else assignment)
     if assignments == list_at(admission, "podSetAssignments"):
         return status
     return {**status, "admission": {**admission, "podSetAssignments": assignments}}

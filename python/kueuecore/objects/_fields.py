@@ -27,7 +27,7 @@ Quantity: TypeAlias = str | int | Decimal
 """An amount: a string such as `500m` or `10Gi`, a whole number, or a Decimal. Stored as a string; never a float."""
 
 # In a whole number or a Decimal: no float64 has more.
-_MOST_DIGITS = 309
+_MAX_DIGITS = 309
 _QUANTITY = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?\Z")
 
 
@@ -306,8 +306,8 @@ def _take_quantity(value: object, name: str) -> str:
         raise TypeError(f"{name}: a float is not exact; write Decimal({str(value)!r}) or {str(value)!r}, not {value!r}")
     if isinstance(value, bool) or not isinstance(value, (str, int, Decimal)):
         raise TypeError(f"{name} must be a quantity (a string, a whole number or a Decimal), not {shown(value)}")
-    if _n_digits(value) > _MOST_DIGITS:
-        raise ValueError(f"{name}: a quantity has at most {_MOST_DIGITS} digits")
+    if _n_digits(value) > _MAX_DIGITS:
+        raise ValueError(f"{name}: a quantity has at most {_MAX_DIGITS} digits")
     text = f"{value:f}" if isinstance(value, Decimal) else str(value)
     if not _QUANTITY.match(text):
         raise ValueError(f"{name}: {shown(text)} is not a quantity; write one such as '2', '500m' or '10Gi'")

@@ -92,7 +92,7 @@ insufficient unused quota for cpu in flavor default-flavor, 300m more needed)>
             raise RuntimeError(
                 "the cluster exists already: load everything before the first submit, settle or question"
             )
-        self._objects += (it for given in objects for it in self._read(given))
+        self._objects += (manifest for given in objects for manifest in self._read(given))
         if isinstance(configuration, Configuration):
             if feature_gates is not None:
                 raise ValueError("feature_gates: the Configuration has its own; pass them when you create it")
@@ -180,7 +180,9 @@ insufficient unused quota for cpu in flavor default-flavor, 300m more needed)>
             cluster_queue=cluster_queue,
             flavors=flavors or {},
             nodes=None if nodes is None else tuple(nodes),
-            domains={level: it if isinstance(it, int) else tuple(it) for level, it in (domains or {}).items()},
+            domains={
+                level: domain if isinstance(domain, int) else tuple(domain) for level, domain in (domains or {}).items()
+            },
         )
         return self._asked(name, check, count)
 
@@ -216,7 +218,9 @@ insufficient unused quota for cpu in flavor default-flavor, 300m more needed)>
         Raises:
             UnknownObjectError: There is no such ClusterQueue.
         """
-        amounts = {flavor: {name: str(it) for name, it in given.items()} for flavor, given in usage.items()}
+        amounts = {
+            flavor: {name: str(assignment) for name, assignment in given.items()} for flavor, given in usage.items()
+        }
         expectation = QueueExpectation(kind="ClusterQueue", name=cluster_queue, usage=amounts)
         return self._answered(list(expectation.verdicts(self.cluster)), cluster_queue)
 
@@ -230,7 +234,7 @@ insufficient unused quota for cpu in flavor default-flavor, 300m more needed)>
 
     def _answered(self, verdicts: Sequence[Verdict], subject: str) -> Verdict:
         """The first verdict that is not met, or one for all."""
-        unmet = next((it for it in verdicts if not it), None)
+        unmet = next((verdict for verdict in verdicts if not verdict), None)
         met = verdicts[0] if len(verdicts) == 1 else Verdict(True, subject, "", f"true of all {len(verdicts)}")
         self.last_answer = met if unmet is None else unmet
         return self.last_answer

@@ -59,7 +59,7 @@ class Admitted:
             got, why = standing(cluster, key)
             return Verdict(is_admitted == self.is_expected, cluster.name_of(key), self._expected, got, why)
         has = {self.cluster_queue or state.cluster_queue} == {state.cluster_queue}
-        has = has and all(_has_flavor(state, name, it) for name, it in self.flavors.items())
+        has = has and all(_has_flavor(state, name, flavor) for name, flavor in self.flavors.items())
         got = standing(cluster, key)[0]
         if self.nodes is not None:
             nodes = _domains(cluster, key, "kubernetes.io/hostname")
@@ -150,15 +150,17 @@ class Preempted:
             UnknownObjectError: No workload matches `by`.
         """
         preemptors = cluster.keys(self.by) if self.by else ()
-        of_it = [it for it in cluster.preemptions() if it.key == key]
-        found = [it for it in of_it if self._is_meant(it, preemptors)]
+        of_it = [preemption for preemption in cluster.preemptions() if preemption.key == key]
+        found = [preemption for preemption in of_it if self._is_meant(preemption, preemptors)]
         who = f"by {self.by}" if self.by else ""
         parts = filter(None, ["is preempted" if self.is_expected else "is never preempted", who, self.reason])
         if not of_it:
             got, why = standing(cluster, key)
             why = what_spared(cluster, key, preemptors) or why if self.is_expected else why
             return Verdict(not self.is_expected, cluster.name_of(key), " ".join(parts), f"never preempted: {got}", why)
-        got = "; ".join(f"preempted by {cluster.name_of(it.preemptor)} ({it.reason})" for it in of_it)
+        got = "; ".join(
+            f"preempted by {cluster.name_of(preemption.preemptor)} ({preemption.reason})" for preemption in of_it
+        )
         return Verdict(bool(found) == self.is_expected, cluster.name_of(key), " ".join(parts), got, of_it[-1].message)
 
     def _is_meant(self, preemption: Preemption, preemptors: Iterable[str]) -> bool:
@@ -214,26 +216,26 @@ def _is_admitted(state: WorkloadState) -> bool:
 def _has_flavor(state: WorkloadState, name: str, wanted: str | Mapping[str, str]) -> bool:
     """Whether every pod set that uses a resource has this flavor, or a pod set has these flavors."""
     if isinstance(wanted, str):
-        given = [it[name] for it in state.flavors.values() if name in it]
-        return bool(given) and all(fnmatchcase(it, wanted) for it in given)
+        given = [flavor[name] for flavor in state.flavors.values() if name in flavor]
+        return bool(given) and all(fnmatchcase(flavor, wanted) for flavor in given)
     has = state.flavors.get(name, {})
     return all(fnmatchcase(has.get(resource, ""), flavor) for resource, flavor in wanted.items())
 
 
 def _flat(state: WorkloadState) -> Flavors:
     """Its flavors by resource if all pod sets have the same, else by pod set."""
-    if len({tuple(it.items()) for it in state.flavors.values()}) <= 1:
+    if len({tuple(flavor.items()) for flavor in state.flavors.values()}) <= 1:
         return next(iter(state.flavors.values()), {})
     return state.flavors
 
 
 def _written(flavors: Flavors) -> str:
     parts = []
-    for name, it in flavors.items():
-        if isinstance(it, str):
-            parts.append(f"{name}: {it}")
+    for name, other in flavors.items():
+        if isinstance(other, str):
+            parts.append(f"{name}: {other}")
         else:
-            parts += [f"{name}/{resource}: {flavor}" for resource, flavor in it.items()]
+            parts += [f"{name}/{resource}: {flavor}" for resource, flavor in other.items()]
     return ", ".join(parts)
 
 
@@ -244,7 +246,7 @@ def _domains(cluster: PolicyCluster, key: str, level: str) -> set[str]:
         if level in placement.levels:
             found |= {values[-1] for values in placement.by_level(level)}
         elif level == "kubernetes.io/hostname":
-            found |= {it.values[-1] for it in placement.domains if not placement.levels}
+            found |= {domain.values[-1] for domain in placement.domains if not placement.levels}
     return found
 
 

@@ -23,7 +23,7 @@ def read_expectations(case: Fields) -> Iterator[Expectation]:
     """Read the expectations of a case, one per field, so that each has its own line."""
     for section in case.parts("expect"):
         at = section.seconds("at")
-        named = [it for it in _SUBJECTS if section.plain.get(it) is not None]
+        named = [subject for subject in _SUBJECTS if section.plain.get(subject) is not None]
         if len(named) != 1:
             section.complain(
                 "", f"it has {len(named)} subjects", "write exactly one of workload, clusterQueue and cohort"
@@ -41,7 +41,9 @@ def read_expectations(case: Fields) -> Iterator[Expectation]:
 
 def _of_workloads(section: Fields, name: str, at: float | None) -> Iterator[Expectation]:
     count = section.whole("count", 0) if section.value("count") is not None else None
-    checks = {it: _READERS[it](section) for it in _OF_WORKLOADS if section.value(it) is not None}
+    checks = {
+        workload: _READERS[workload](section) for workload in _OF_WORKLOADS if section.value(workload) is not None
+    }
     if not checks:
         section.complain("", "nothing is expected", f"write one of {', '.join(_OF_WORKLOADS)}")
     elif count is not None:
@@ -53,7 +55,7 @@ def _of_workloads(section: Fields, name: str, at: float | None) -> Iterator[Expe
 
 
 def _of_queue(section: Fields, kind: str, name: str, at: float | None) -> Iterator[Expectation]:
-    found = {it: _amounts(section, it) for it in _OF_QUEUES if section.value(it) is not None}
+    found = {queue: _amounts(section, queue) for queue in _OF_QUEUES if section.value(queue) is not None}
     if not found:
         section.complain("", "nothing is expected", f"write one of {', '.join(_OF_QUEUES)}")
     for field, amounts in found.items():
@@ -143,7 +145,7 @@ def _flavors(part: Fields) -> Flavors:
     for name, value in section.plain.items() if section is not None else ():
         if isinstance(value, str):
             found[name] = value
-        elif isinstance(value, dict) and all(isinstance(it, str) for it in value.values()):
+        elif isinstance(value, dict) and all(isinstance(row, str) for row in value.values()):
             found[name] = {resource: str(flavor) for resource, flavor in value.items()}
         elif section is not None:
             section.complain(name, "not a flavor", _FLAVORS)
@@ -154,16 +156,16 @@ def _names(part: Fields, name: str) -> tuple[str, ...] | None:
     if part.value(name) is None:
         return None
     found = part.entries(name)
-    for index, it in enumerate(found):
-        if not isinstance(it, str):
-            part.complain(f"{name}[{index}]", f"must be a string, not {shown(it)}", "put it in quotes")
-    return tuple(it for it in found if isinstance(it, str))
+    for index, entry in enumerate(found):
+        if not isinstance(entry, str):
+            part.complain(f"{name}[{index}]", f"must be a string, not {shown(entry)}", "put it in quotes")
+    return tuple(entry for entry in found if isinstance(entry, str))
 
 
 def _domains(part: Fields) -> Mapping[str, int | tuple[str, ...]]:
     section, found = part.part("domains"), dict[str, int | tuple[str, ...]]()
     for level, value in section.plain.items() if section is not None else ():
-        if isinstance(value, list) and all(isinstance(it, str) for it in value):
+        if isinstance(value, list) and all(isinstance(row, str) for row in value):
             found[level] = tuple(map(str, value))
         elif _is_count(value):
             found[level] = int(str(value))

@@ -48,7 +48,7 @@ class WorkloadExpectation:
             yield from (verdict for verdicts in found.values() for verdict in verdicts)
             return
         good = [key for key, verdicts in found.items() if all(verdicts)]
-        expected = " and ".join(dict.fromkeys(it.expected for verdicts in found.values() for it in verdicts))
+        expected = " and ".join(dict.fromkeys(verdict.expected for verdicts in found.values() for verdict in verdicts))
         others = (standing(cluster, key)[1] for key in keys if key not in good)
         why = next(filter(None, others), "") if len(good) < self.count else ""
         got = f"{len(good)} of {len(keys)}{': ' if good else ''}{', '.join(map(cluster.name_of, good))}"
@@ -81,7 +81,7 @@ class QueueExpectation:
         Raises:
             UnknownObjectError: There is no such queue.
         """
-        rows = {(it.flavor, it.resource): it for it in cluster.quota(self.kind, self.name)}
+        rows = {(row.flavor, row.resource): row for row in cluster.quota(self.kind, self.name)}
         for what, amounts in (("uses", self.usage), ("borrows", self.borrowed)):
             for flavor, resources in amounts.items():
                 for resource, wanted in resources.items():

@@ -27,9 +27,9 @@ __all__ = ["BEGINNING", "PolicyCluster"]
 BEGINNING = "2026-01-01T00:00:00Z"
 """The start time of a test if neither it nor its objects give one."""
 # Far more than any test needs: only endless preemptions get here.
-_MOST_CYCLES = 100_000
+_MAX_CYCLES = 100_000
 # Each compares a name with all others.
-_MOST_SUGGESTIONS = 20
+_MAX_SUGGESTIONS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +52,10 @@ class _SoFar:
             elif step.kind is StepKind.ADMITTED:
                 admitted.setdefault(step.key, step.time)
         placements: dict[str, tuple[Placement, ...]] = {}
-        for it in cluster.engine.placements():
-            placements[it.key] = (*placements.get(it.key, ()), it)
+        for placement in cluster.engine.placements():
+            placements[placement.key] = (*placements.get(placement.key, ()), placement)
         cycles = cluster.run().cycles
-        preemptions = tuple(it for cycle in cycles for it in cycle.decision.preemptions)
+        preemptions = tuple(preemption for cycle in cycles for preemption in cycle.decision.preemptions)
         return cls(cycles=cycles, preemptions=preemptions, placements=placements, created=created, admitted=admitted)
 
 
@@ -99,7 +99,7 @@ class PolicyCluster:
         cycle_seconds: float = 1.0,
     ) -> None:
         self._configuration = configuration or Configuration()
-        self._given = [as_manifest(it, f"objects[{index}]") for index, it in enumerate(objects)]
+        self._given = [as_manifest(object_, f"objects[{index}]") for index, object_ in enumerate(objects)]
         world = World.of(self._given, configuration=self._configuration)
         newest = world.newest_time()
         start = newest if now is None and newest is not None else nanoseconds(BEGINNING if now is None else now)
@@ -108,16 +108,16 @@ class PolicyCluster:
             configuration=self._configuration,
             now=start,
             cycle_seconds=cycle_seconds,
-            max_cycles=_MOST_CYCLES,
+            max_cycles=_MAX_CYCLES,
             messages=True,
         )
-        self._namespaces = {_key(it.object)[1] for it in world.manifests if _kind(it) == "Namespace"}
+        self._namespaces = {_key(manifest.object)[1] for manifest in world.manifests if _kind(manifest) == "Namespace"}
         self._world = world
         # Workloads by name, and the other way round.
         self._names: dict[str, dict[str, None]] = {}
         self._names_of: dict[str, list[str]] = {}
         self._happened: _SoFar | None = None
-        self._suggestions_left = _MOST_SUGGESTIONS
+        self._suggestions_left = _MAX_SUGGESTIONS
         self._add_names(world)
 
     @property
@@ -142,8 +142,8 @@ class PolicyCluster:
             Engine(self._configuration), now=self.start, dry_run=True
         )
         unread = (f"kinds that are not read: {kind} ({n})" for kind, n in applied.unread.items())
-        waiting = (f"{it}; until then the job waits" for it in self._world.waiting)
-        ignored = (f"{it}; it gets no Workload" for it in self._world.ignored)
+        waiting = (f"{problem}; until then the job waits" for problem in self._world.waiting)
+        ignored = (f"{ignored}; it gets no Workload" for ignored in self._world.ignored)
         return tuple(dict.fromkeys((*map(str, applied.warnings), *waiting, *ignored, *self._world.assumed, *unread)))
 
     # Actions.
@@ -157,11 +157,11 @@ class PolicyCluster:
         Raises:
             ManifestError: Everything that is wrong with them, or a job that gets no Workload.
         """
-        ordered = sorted(arrivals, key=lambda it: it.at)
-        jobs = [it.job for it in ordered]
+        ordered = sorted(arrivals, key=lambda arrival: arrival.at)
+        jobs = [arrival.job for arrival in ordered]
         _check_times(jobs, ordered, self.start)
         world = World.of([*self._given, *jobs], configuration=self._configuration)
-        of_job = {(_kind(job), *_key(job.object)): it for job, it in zip(jobs, ordered, strict=True)}
+        of_job = {(_kind(job), *_key(job.object)): arrival for job, arrival in zip(jobs, ordered, strict=True)}
         made = set(map(id, world.made))
         happenings: list[Happening] = []
         keys: list[str] = []
@@ -173,7 +173,7 @@ class PolicyCluster:
                 keys.append("/".join(_key(manifest.object)))
         _check_all_came(jobs, world)
         self._add_namespaces(world)
-        happenings.sort(key=lambda it: it.at)
+        happenings.sort(key=lambda happening: happening.at)
         self._happened = None
         self._cluster.schedule(happenings)
         self._given += jobs
@@ -213,9 +213,9 @@ class PolicyCluster:
         # An exact match wins over a pattern.
         if wanted in self._names:
             return tuple(self._names[wanted])
-        is_pattern = any(it in wanted for it in "*?[")
+        is_pattern = any(letter in wanted for letter in "*?[")
         given = self._names.items() if is_pattern else ()
-        found = dict.fromkeys(key for it, keys in given if fnmatchcase(it, wanted) for key in keys)
+        found = dict.fromkeys(key for item, keys in given if fnmatchcase(item, wanted) for key in keys)
         if not found:
             near = self._near(wanted, self._names)
             remedy = f"write {near}" if near else f"write one of {', '.join(list(self._names)[:5])}"
@@ -279,9 +279,9 @@ class PolicyCluster:
             UnknownObjectError: There is no such object.
         """
         rows = self._cluster.engine.quota()
-        found = tuple(it for it in rows if (it.kind, it.name) == (kind, name))
+        found = tuple(row for row in rows if (row.kind, row.name) == (kind, name))
         if not found:
-            names = sorted({it.name for it in rows if it.kind == kind})
+            names = sorted({row.name for row in rows if row.kind == kind})
             near = self._near(name, names)
             remedy = f"write {near}" if near else f"write one of {', '.join(names[:9])}"
             remedy = remedy if names else f"load a {kind} with quota"
@@ -295,7 +295,7 @@ class PolicyCluster:
 
     def name_of(self, key: str) -> str:
         """Return the name to show for a Workload: that of its job, unless the job has several Workloads."""
-        return next((it for it in self._names_of.get(key, ()) if it != key and len(self._names[it]) == 1), key)
+        return next((name for name in self._names_of.get(key, ()) if name != key and len(self._names[name]) == 1), key)
 
     def _add_names(self, world: World) -> None:
         for manifest in world.manifests:
@@ -325,10 +325,10 @@ def _check_times(jobs: Sequence[Manifest], arrivals: Sequence[Arrival], start: i
         ManifestError: Something happens later.
     """
     problems = []
-    for job, it in zip(jobs, arrivals, strict=True):
+    for job, arrival in zip(jobs, arrivals, strict=True):
         try:
-            at = later(start, it.at, "at")
-            later(at, it.plan.run_seconds or 0.0, "runs")
+            at = later(start, arrival.at, "at")
+            later(at, arrival.plan.run_seconds or 0.0, "runs")
         except ValueError as error:
             message, _, remedy = str(error).partition("; ")
             problems.append(job.problem(message, remedy=remedy or "write an earlier `at`, or shorter `runs`"))
@@ -344,9 +344,11 @@ def _check_all_came(jobs: Sequence[Manifest], world: World) -> None:
     """
     given = set(map(id, jobs))
     problems = [
-        it.manifest.problem(f"it gets no Workload: {it.reason}") for it in world.ignored if id(it.manifest) in given
+        ignored.manifest.problem(f"it gets no Workload: {ignored.reason}")
+        for ignored in world.ignored
+        if id(ignored.manifest) in given
     ]
-    problems += [it for it in world.waiting if any(it.object == job.problem("").object for job in jobs)]
+    problems += [problem for problem in world.waiting if any(problem.object == job.problem("").object for job in jobs)]
     if problems:
         raise ManifestError(problems)
 

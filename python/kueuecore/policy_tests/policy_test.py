@@ -98,11 +98,11 @@ def run_policy_test(test: PolicyTest) -> CaseResult:
     cluster = PolicyCluster(
         test.objects, configuration=test.configuration, now=test.now, cycle_seconds=test.cycle_seconds
     )
-    cluster.submit([it for work in test.work for it in work.arrivals(test.seed)])
+    cluster.submit([arrival for work in test.work for arrival in work.arrivals(test.seed)])
     failures: list[Failure] = []
     problems: list[Problem] = []
     try:
-        for at in sorted({it.at for it in test.expect if it.at is not None}):
+        for at in sorted({expectation.at for expectation in test.expect if expectation.at is not None}):
             cluster.settle(at)
             _look(test, cluster, at, failures, problems)
         cluster.settle(test.until_seconds)
@@ -128,7 +128,9 @@ def _look(
             continue
         file, _, line = expectation.place.rpartition(":")
         try:
-            failures += (Failure(expectation.place, it) for it in expectation.verdicts(cluster) if not it)
+            failures += (
+                Failure(expectation.place, verdict) for verdict in expectation.verdicts(cluster) if not verdict
+            )
         except UnknownObjectError as error:
             unknown = Problem(f"there is no {error.object}", field="expect", remedy=error.remedy)
             problems.append(replace(unknown, file=file, line=int(line)))

@@ -17,7 +17,7 @@ from kueuecore.policy_tests.expectation_reader import read_expectations
 from kueuecore.policy_tests.policy_cluster import BEGINNING
 from kueuecore.policy_tests.policy_test import PolicyTest
 from kueuecore.releases import Release
-from kueuecore.scenarios.scenario import MOST_SEED
+from kueuecore.scenarios.scenario import MAX_SEED
 from kueuecore.scenarios.scenario_reader import API_VERSION, PartReader, without_releases
 from kueuecore.scenarios.work import Work
 from kueuecore.times import beginning_ns
@@ -47,8 +47,8 @@ def policy_test_files(path: str | os.PathLike[str]) -> tuple[str, ...]:
 
     found = []
     for folder, folders, files in os.walk(name, onerror=note):
-        folders[:] = sorted(it for it in folders if not it.startswith("."))
-        found += [str(Path(folder) / it) for it in files if it.endswith(ENDINGS) and not it.startswith(".")]
+        folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
+        found += [str(Path(folder) / file) for file in files if file.endswith(ENDINGS) and not file.startswith(".")]
     if not found and not problems:
         message = f"no file in it ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
         problems.append(Problem(message, file=name, remedy="give a file, or another directory"))
@@ -84,12 +84,15 @@ def read_policy_tests(
     remedy = f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
     if not documents:
         raise ManifestError.of("it is empty", remedy=remedy, file=name)
-    others = [it for it in documents if text_at(it.object, "kind") != KIND]
+    others = [document for document in documents if text_at(document.object, "kind") != KIND]
     if others:
         message = f"a policy test is a document of kind {KIND}"
-        uses = [use_of([it.object]) if len(others) == len(documents) else "" for it in others]
+        uses = [use_of([other.object]) if len(others) == len(documents) else "" for other in others]
         raise ManifestError(
-            [it.problem(message, field="kind", remedy=use or remedy) for it, use in zip(others, uses, strict=True)]
+            [
+                other.problem(message, field="kind", remedy=use or remedy)
+                for other, use in zip(others, uses, strict=True)
+            ]
         )
     if release is not None:
         documents = tuple(map(without_releases, documents))
@@ -101,7 +104,7 @@ def read_policy_tests(
         is_input_read=name == "-",
         release=None if others_release is None else release_of(others_release),
     )
-    tests = [test for it in documents for test in _Reader(it, reader, problems).tests()]
+    tests = [test for document in documents for test in _Reader(document, reader, problems).tests()]
     if problems:
         # The parts that all cases share are read once per case.
         raise ManifestError(dict.fromkeys(problems))
@@ -128,7 +131,7 @@ class _Reader:
         top.text("apiVersion", one_of=[API_VERSION])
         top.text("kind")
         top.part("metadata")
-        seed, cycle = top.whole("seed", 0, most=MOST_SEED), top.seconds("cycle", 1.0)
+        seed, cycle = top.whole("seed", 0, most=MAX_SEED), top.seconds("cycle", 1.0)
         objects, until = self._parts.objects(top, "manifests"), top.seconds("until")
         now, work = _now(top), self._work(top, "submit")
         n_notes = len(self._parts.notes)
@@ -171,7 +174,7 @@ class _Reader:
 
     def _work(self, section: Fields, name: str) -> tuple[Work, ...]:
         parts = enumerate(section.parts(name))
-        return tuple(self._parts.work(it, index, start=0, until=None, in_fleet=False) for index, it in parts)
+        return tuple(self._parts.work(part, index, start=0, until=None, in_fleet=False) for index, part in parts)
 
     def _configuration(self, case: Fields, release: Release, gates: dict[str, bool]) -> Configuration | None:
         """The Configuration of a case; None for that of the file."""
@@ -203,18 +206,18 @@ def _gates(section: Fields) -> dict[str, bool]:
 def _check_names(case: Fields, work: Sequence[Work]) -> None:
     """Check that no two jobs of a case have the same name."""
     names: set[tuple[str, str, str]] = set()
-    for it in work:
-        first = it.job_at(0).object
-        key = (text_at(first, "kind"), text_at(first, "metadata", "namespace"), it.name)
+    for other in work:
+        first = other.job_at(0).object
+        key = (text_at(first, "kind"), text_at(first, "metadata", "namespace"), other.name)
         if key in names:
             remedy = "give each job its own name: `name: train`"
-            case.complain("submit", f"Duplicate value: {shown(it.name)}", remedy)
+            case.complain("submit", f"Duplicate value: {shown(other.name)}", remedy)
         names.add(key)
 
 
 def _check_times(case: Fields, test: PolicyTest) -> None:
     if test.until_seconds is None:
         return
-    for index, it in enumerate(test.expect):
-        if it.at is not None and it.at > test.until_seconds:
+    for index, expectation in enumerate(test.expect):
+        if expectation.at is not None and expectation.at > test.until_seconds:
             case.complain("expect", f"entry {index + 1} checks at a time after `until`", "set a later `until`")

@@ -13,7 +13,7 @@ from kueuecore.states import Stage, WorkloadState
 __all__ = ["what_held", "what_spared"]
 
 # Explaining takes as long as a decision, so a failed test asks only so many workloads whether they need the room.
-_MOST_PREEMPTORS = 50
+_MAX_PREEMPTORS = 50
 
 
 def what_held(cluster: PolicyCluster, key: str) -> str:
@@ -47,10 +47,10 @@ def what_spared(cluster: PolicyCluster, key: str, preemptors: Iterable[str]) -> 
         return ""
     named = tuple(preemptors)
     if not named:
-        waiting = [it.key for it in cluster.all_states() if it.stage is Stage.PENDING][:_MOST_PREEMPTORS]
-        found = (_spared_by(cluster, key, it) for it in waiting)
+        waiting = [state.key for state in cluster.all_states() if state.stage is Stage.PENDING][:_MAX_PREEMPTORS]
+        found = (_spared_by(cluster, key, other) for other in waiting)
         return next(filter(None, found), "no workload that waits needs what it holds")
-    return "; ".join(_spared_by(cluster, key, it) or _without_search(cluster, it) for it in named)
+    return "; ".join(_spared_by(cluster, key, preemptor) or _without_search(cluster, preemptor) for preemptor in named)
 
 
 def _spared_by(cluster: PolicyCluster, victim: str, preemptor: str) -> str:
@@ -77,7 +77,7 @@ def _without_search(cluster: PolicyCluster, preemptor: str) -> str:
 
 
 def _got_quota(cluster: PolicyCluster, state: WorkloadState) -> str:
-    victims = dict.fromkeys(it.key for it in cluster.preemptions() if it.preemptor == state.key)
+    victims = dict.fromkeys(preemption.key for preemption in cluster.preemptions() if preemption.preemptor == state.key)
     if victims:
         return f"preempted {', '.join(map(cluster.name_of, victims))} instead"
     return "got quota without preemptions"

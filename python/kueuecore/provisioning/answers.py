@@ -91,8 +91,8 @@ def _pod_set_updates(
 ) -> tuple[JsonObject, ...]:
     """Return what pods must carry to get the capacity; of pod sets requested as one, only the first has them."""
     name, details = text_at(request, "metadata", "name"), texts_at(request, "status", "provisioningClassDetails")
-    pod_sets = (text_at(it, "name") for it in list_at(workload, "spec", "podSets"))
-    of_template = {template_name(name, it): it for it in pod_sets}
+    pod_sets = (text_at(pod_set, "name") for pod_set in list_at(workload, "spec", "podSets"))
+    of_template = {template_name(name, pod_set): pod_set for pod_set in pod_sets}
     updates: list[JsonObject] = []
     for pods in list_at(request, "spec", "podSets"):
         template = text_at(pods, "podTemplateRef", "name")
@@ -102,9 +102,9 @@ def _pod_set_updates(
             "annotations": {_CONSUME: name, _CLASS: class_name},
         }
         selector: JsonObject = {
-            it.key: details[it.value_from_provisioning_class_detail]
-            for it in config.node_selector_updates
-            if it.value_from_provisioning_class_detail in details
+            update.key: details[update.value_from_provisioning_class_detail]
+            for update in config.node_selector_updates
+            if update.value_from_provisioning_class_detail in details
         }
         if selector:
             update["nodeSelector"] = selector
@@ -124,4 +124,6 @@ def _message(request: JsonObject, kind: RequestCondition) -> str:
 def is_admitted(workload: JsonObject) -> bool:
     """Return whether a workload is admitted."""
     conditions = list_at(workload, "status", "conditions")
-    return any(text_at(it, "type") == "Admitted" and text_at(it, "status") == "True" for it in conditions)
+    return any(
+        text_at(condition, "type") == "Admitted" and text_at(condition, "status") == "True" for condition in conditions
+    )

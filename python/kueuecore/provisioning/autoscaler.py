@@ -112,7 +112,7 @@ class Autoscaler:
     def note_workload(self, workload: JsonObject) -> None:
         """Take in the current version of a Workload: its pods use its capacity while it is admitted."""
         conditions = list_at(workload, "status", "conditions")
-        held = {text_at(it, "type") for it in conditions if text_at(it, "status") == "True"}
+        held = {text_at(condition, "type") for condition in conditions if text_at(condition, "status") == "True"}
         ref = object_ref(workload)
         self._note_use((ref.namespace, ref.name), is_used="Admitted" in held and not held & {"Evicted", "Finished"})
 
@@ -144,9 +144,9 @@ class Autoscaler:
     def _bring(self, request: ObjectRef, nodes: Iterable[JsonObject]) -> None:
         """Create the nodes that came with a request, and delete its others."""
         workload = self._requests[request].workload
-        before, after = self._nodes.get(request, {}), {text_at(it, "metadata", "name"): it for it in nodes}
-        gone = [Write(Verb.DELETE, it, workload=workload) for name, it in before.items() if name not in after]
-        new = [Write(Verb.CREATE, it, workload=workload) for name, it in after.items() if name not in before]
+        before, after = self._nodes.get(request, {}), {text_at(node, "metadata", "name"): node for node in nodes}
+        gone = [Write(Verb.DELETE, error, workload=workload) for name, error in before.items() if name not in after]
+        new = [Write(Verb.CREATE, row, workload=workload) for name, row in after.items() if name not in before]
         self._node_writes += [*gone, *new]
         self._nodes[request] = after
 
@@ -201,7 +201,11 @@ def _request_of(request: JsonObject, templates: Mapping[str, JsonObject], now: i
 
 def _held(request: JsonObject) -> dict[str, str]:
     conditions = list_at(request, "status", "conditions")
-    return {text_at(it, "type"): text_at(it, "message") for it in conditions if text_at(it, "status") == "True"}
+    return {
+        text_at(condition, "type"): text_at(condition, "message")
+        for condition in conditions
+        if text_at(condition, "status") == "True"
+    }
 
 
 def _status(old: JsonObject, state: CapacityState, now: str) -> JsonObject:
@@ -209,7 +213,10 @@ def _status(old: JsonObject, state: CapacityState, now: str) -> JsonObject:
     said = [(str(kind), "True", message) for kind, message in state.conditions.items()]
     if state.expected is not None and RequestCondition.PROVISIONED not in state.conditions:
         said.append((RequestCondition.PROVISIONED, "False", state.expected))
-    since = {(text_at(it, "type"), text_at(it, "status")): it for it in list_at(old, "conditions")}
+    since = {
+        (text_at(condition, "type"), text_at(condition, "status")): condition
+        for condition in list_at(old, "conditions")
+    }
     conditions: list[JsonValue] = [
         {
             "type": kind,

@@ -64,7 +64,7 @@ class CapacityRequest:
     @property
     def amounts(self) -> dict[str, Fraction]:
         """What all pods together request of each resource, in whole units; `pods` is their number."""
-        total = {"pods": Fraction(sum(it.count for it in self.pod_sets))}
+        total = {"pods": Fraction(sum(set_.count for set_ in self.pod_sets))}
         for pod_set in self.pod_sets:
             for resource, amount in pod_set.amounts.items():
                 total[resource] = total.get(resource, Fraction(0)) + amount * pod_set.count
@@ -173,7 +173,7 @@ class ScriptedCapacity:
         """Return the state of a request according to the script up to now."""
         outcomes = self._script.get(request.name, self._script.get(request.provisioning_class, self._otherwise))
         conditions, details, look_again = dict[RequestCondition, str](), dict[str, str](), None
-        for outcome in sorted(outcomes, key=lambda it: it.after_seconds):
+        for outcome in sorted(outcomes, key=lambda outcome: outcome.after_seconds):
             time = request.created + round(outcome.after_seconds * SECOND_NS)
             if time > now:
                 look_again = time

@@ -15,7 +15,7 @@ __all__ = ["CONTROLLER_NAME", "config_of", "delay_seconds", "reference_problem"]
 CONTROLLER_NAME = "kueue.x-k8s.io/provisioning-request"
 """`spec.controllerName` of the AdmissionChecks that request capacity."""
 _GROUP, _KIND = "kueue.x-k8s.io", "ProvisioningRequestConfig"
-_MOST_PARAMETERS, _LONGEST_VALUE, _MOST_RESOURCES, _MOST_LABELS = 100, 255, 100, 8
+_MAX_PARAMETERS, _MAX_VALUE, _MAX_RESOURCES, _MAX_LABELS = 100, 255, 100, 8
 _INT32_MAX = 2**31 - 1
 # Kueue adds up to this share of a delay at random.
 _JITTER = 1e-4
@@ -87,19 +87,19 @@ def _problems(config: ProvisioningRequestConfig) -> list[tuple[str, str, str]]:
     found: list[tuple[str, str, str]] = []
     if not config.provisioning_class_name:
         found.append(("spec.provisioningClassName", "Required value", "name a class, such as queued-provisioning"))
-    if len(config.parameters) > _MOST_PARAMETERS:
-        found.append(("spec.parameters", f"{len(config.parameters)} parameters", f"give at most {_MOST_PARAMETERS}"))
+    if len(config.parameters) > _MAX_PARAMETERS:
+        found.append(("spec.parameters", f"{len(config.parameters)} parameters", f"give at most {_MAX_PARAMETERS}"))
     found += [
-        (f"spec.parameters[{name}]", f"{len(value)} characters", f"give at most {_LONGEST_VALUE}")
+        (f"spec.parameters[{name}]", f"{len(value)} characters", f"give at most {_MAX_VALUE}")
         for name, value in config.parameters.items()
-        if len(value) > _LONGEST_VALUE
+        if len(value) > _MAX_VALUE
     ]
-    if len(config.managed_resources) > _MOST_RESOURCES:
+    if len(config.managed_resources) > _MAX_RESOURCES:
         n = len(config.managed_resources)
-        found.append(("spec.managedResources", f"{n} resources", f"give at most {_MOST_RESOURCES}"))
-    if len(config.node_selector_updates) > _MOST_LABELS:
+        found.append(("spec.managedResources", f"{n} resources", f"give at most {_MAX_RESOURCES}"))
+    if len(config.node_selector_updates) > _MAX_LABELS:
         n = len(config.node_selector_updates)
-        found.append(("spec.podSetUpdates.nodeSelector", f"{n} labels", f"give at most {_MOST_LABELS}"))
+        found.append(("spec.podSetUpdates.nodeSelector", f"{n} labels", f"give at most {_MAX_LABELS}"))
     strategy = config.retry_strategy
     for name, value in (
         ("backoffLimitCount", strategy.backoff_limit_count),

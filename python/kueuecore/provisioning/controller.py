@@ -44,9 +44,9 @@ __all__ = ["ProvisioningController"]
 _CONFIG, _FLAVOR, _TEMPLATE = "ProvisioningRequestConfig", "ResourceFlavor", "PodTemplate"
 _MANAGED = "kueue.x-k8s.io/managed"
 # Bytes of an event's message, and of a check's.
-_LONGEST_EVENT, _LONGEST_MESSAGE = 1024, 32 * 1024
+_MAX_EVENT, _MAX_MESSAGE = 1024, 32 * 1024
 # After the n-th refusal in a row: twice as long as before, as in a controller's queue.
-_FIRST_DELAY_NS, _LONGEST_DELAY_NS = 5_000_000, 1_000_000_000_000
+_FIRST_DELAY_NS, _MAX_DELAY_NS = 5_000_000, 1_000_000_000_000
 
 
 @dataclass(slots=True)
@@ -204,7 +204,9 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         problem, name = reference_problem(check), text_at(check, "spec", "parameters", "name")
         if not problem and name not in self._configs:
             problem = f'provisioningrequestconfigs.kueue.x-k8s.io "{name}" not found'
-        conditions = (it for it in list_at(check, "status", "conditions") if text_at(it, "type") == "Active")
+        conditions = (
+            condition for condition in list_at(check, "status", "conditions") if text_at(condition, "type") == "Active"
+        )
         if text_at(next(conditions, None), "status") == ("False" if problem else "True"):
             return None
         if problem:
@@ -221,7 +223,9 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
     def review(self, workload: JsonObject, checks: Sequence[str], *, now: int) -> Review:
         """Return what a workload's requests mean for it, and what to request (rules/07 §4.2)."""
         held = {
-            text_at(it, "type") for it in list_at(workload, "status", "conditions") if text_at(it, "status") == "True"
+            text_at(condition, "type")
+            for condition in list_at(workload, "status", "conditions")
+            if text_at(condition, "status") == "True"
         }
         ref = object_ref(workload)
         key = (ref.namespace, ref.name)
@@ -253,7 +257,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         if write.object.kind == _TEMPLATE and not answer.is_conflict:
             of.templates.discard(write.object.name)
         of.n_refused += 1
-        pause_ns = backoff_ns(of.n_refused, first_ns=_FIRST_DELAY_NS, longest_ns=_LONGEST_DELAY_NS)
+        pause_ns = backoff_ns(of.n_refused, first_ns=_FIRST_DELAY_NS, longest_ns=_MAX_DELAY_NS)
         self._refused[write.workload] = now + pause_ns
         entry = of.entries.get(write.check)
         if write.verb is not Verb.CREATE or answer.is_conflict or entry is None:
@@ -275,20 +279,23 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         self, workload: JsonObject, of: _Of, key: WorkloadKey, current: dict[str, Current], now: int
     ) -> Review:
         answers = self._answers(workload, of, current)
-        changed = tuple(it for name, it in answers.items() if it != of.entries[name])
-        reported = [_event(key, "AdmissionCheckUpdated", _update(of.entries[it.name], it)) for it in changed]
-        events = [event for event, it in zip(reported, changed, strict=True) if it.state != of.entries[it.name].state]
-        kept = [it.request for it in current.values() if it.request is not None]
+        changed = tuple(answer for name, answer in answers.items() if answer != of.entries[name])
+        reported = [_event(key, "AdmissionCheckUpdated", _update(of.entries[item.name], item)) for item in changed]
+        events = [
+            event for event, item in zip(reported, changed, strict=True) if item.state != of.entries[item.name].state
+        ]
+        kept = [current.request for current in current.values() if current.request is not None]
         writes = list(self._deletions(of, key, keep=kept))
-        for name, it in current.items():
-            creation = self._creation(workload, of, it, answers.get(name, of.entries[name]), now)
+        for name, other in current.items():
+            creation = self._creation(workload, of, other, answers.get(name, of.entries[name]), now)
             if isinstance(creation, Review):
                 changed, events = (*changed, *creation.answers), [*events, *creation.events]
             else:
                 writes += creation
-        requests = [it.object for it in writes if it.object.kind == KIND and it.verb is Verb.CREATE]
+        requests = [write.object for write in writes if write.object.kind == KIND and write.verb is Verb.CREATE]
         events += [
-            _event(key, "ProvisioningRequestCreated", f'Created ProvisioningRequest: "{it.name}"') for it in requests
+            _event(key, "ProvisioningRequestCreated", f'Created ProvisioningRequest: "{request.name}"')
+            for request in requests
         ]
         return Review(answers=changed, writes=tuple(writes), events=tuple(events))
 
@@ -313,19 +320,20 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         return found
 
     def _answers(self, workload: JsonObject, of: _Of, current: Mapping[str, Current]) -> dict[str, CheckAnswer]:
-        if any(it.is_needed and it.request is None for it in current.values()):
+        if any(current.is_needed and current.request is None for current in current.values()):
             # `[code quirk]` While one of the checks has no request, none is updated.
             return {}
         retries = {name: int_at(entry, "retryCount") for name, entry in check_states(workload).items()}
         seed = None if self._seed is None else f"{self._seed}/{text_at(workload, 'metadata', 'name')}"
         answers = {
-            name: answer_of(workload, of.entries[name], it, n_retries=retries[name], seed=seed)
-            for name, it in current.items()
+            name: answer_of(workload, of.entries[name], current, n_retries=retries[name], seed=seed)
+            for name, current in current.items()
         }
         if self._clears_messages:
             return answers
         return {
-            name: it if it.message else replace(it, message=of.entries[name].message) for name, it in answers.items()
+            name: answer if answer.message else replace(answer, message=of.entries[name].message)
+            for name, answer in answers.items()
         }
 
     def _creation(
@@ -386,18 +394,18 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
             "spec": spec,
         }
         writes.append(Write(Verb.CREATE, request, workload=key, check=check))
-        of.templates |= {it.object.name for it in writes[:-1]}
+        of.templates |= {write.object.name for write in writes[:-1]}
         of.sent.add((Verb.CREATE, name))
         return writes
 
     def _deletions(self, of: _Of, key: WorkloadKey, *, keep: Sequence[JsonObject]) -> tuple[Write, ...]:
-        kept, writes = {text_at(it, "metadata", "name") for it in keep}, list[Write]()
+        kept, writes = {text_at(manifest, "metadata", "name") for manifest in keep}, list[Write]()
         for name in sorted(of.requests.keys() - kept):
             if (Verb.DELETE, name) in of.sent:
                 continue
             of.sent.add((Verb.DELETE, name))
             references = list_at(of.requests[name], "spec", "podSets")
-            templates = [text_at(it, "podTemplateRef", "name") for it in references]
+            templates = [text_at(reference, "podTemplateRef", "name") for reference in references]
             of.templates -= set(templates)
             writes.append(_deletion(KIND, API_VERSION, name, key))
             for template in templates:
@@ -407,7 +415,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
 
     def _failed(self, ref: ObjectRef, error: str, key: WorkloadKey, entry: CheckAnswer) -> Review:
         message = f'Error creating {ref.kind} "{ref.name}": {error}'
-        answer = replace(entry, message=_cut(message, _LONGEST_MESSAGE))
+        answer = replace(entry, message=_cut(message, _MAX_MESSAGE))
         event = _event(key, "FailedCreate", message, kind="Warning")
         return Review(answers=() if answer == entry else (answer,), events=() if answer == entry else (event,))
 
@@ -421,7 +429,9 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         return tuple(key for key, of in self._workloads.items() if check in of.entries)
 
     def _users_of_config(self, config: str) -> tuple[WorkloadKey, ...]:
-        checks = [name for name, it in self._checks.items() if text_at(it, "spec", "parameters", "name") == config]
+        checks = [
+            name for name, check in self._checks.items() if text_at(check, "spec", "parameters", "name") == config
+        ]
         return tuple({key: None for check in checks for key in self._users(check)})
 
 
@@ -455,7 +465,7 @@ def _update(before: CheckAnswer, after: CheckAnswer) -> str:
 
 
 def _event(key: WorkloadKey, reason: str, message: str, *, kind: str = "Normal") -> Event:
-    return Event(kind, reason, *key, _cut(message, _LONGEST_EVENT))
+    return Event(kind, reason, *key, _cut(message, _MAX_EVENT))
 
 
 def _cut(message: str, length: int) -> str:

@@ -90,7 +90,9 @@ def requested_pods(
         if count <= 0 and skips_empty:
             continue
         policy = config.pod_set_merge_policy
-        alike = (at for at, it in enumerate(merged) if policy is not None and _are_alike(it.pod_set, pod_set, policy))
+        alike = (
+            at for at, text in enumerate(merged) if policy is not None and _are_alike(text.pod_set, pod_set, policy)
+        )
         if (found := next(alike, None)) is not None:
             merged[found] = replace(merged[found], count=merged[found].count + count)
         else:
@@ -115,7 +117,7 @@ def template_of(pods: RequestedPods, flavors: Mapping[str, JsonObject]) -> JsonO
     spec = dict(object_at(template, "spec"))
     for kind in ("initContainers", "containers"):
         if kind in spec:
-            spec[kind] = [_with_requests(it) if isinstance(it, dict) else it for it in list_at(spec, kind)]
+            spec[kind] = [_with_requests(value) if isinstance(value, dict) else value for value in list_at(spec, kind)]
     return {**template, "spec": _with_requests(spec)}
 
 
@@ -129,7 +131,7 @@ def is_same_request(stored: JsonObject, wanted: JsonObject) -> bool:
 
 def _assignments(workload: JsonObject) -> dict[str, JsonObject]:
     entries = list_at(workload, "status", "admission", "podSetAssignments")
-    return {text_at(it, "name"): it for it in entries if isinstance(it, dict)}
+    return {text_at(entry, "name"): entry for entry in entries if isinstance(entry, dict)}
 
 
 def _count(pod_set: JsonObject, assignment: JsonObject) -> int:
@@ -138,18 +140,18 @@ def _count(pod_set: JsonObject, assignment: JsonObject) -> int:
 
 def _users(workload: JsonObject, resources: Collection[str], *, skips_empty: bool) -> list[JsonObject]:
     """Return the pod sets that use a managed resource; if none are listed, all are managed."""
-    pod_sets = [it for it in list_at(workload, "spec", "podSets") if isinstance(it, dict)]
+    pod_sets = [pod_set for pod_set in list_at(workload, "spec", "podSets") if isinstance(pod_set, dict)]
     return [
-        it
-        for it in pod_sets
-        if (not skips_empty or int_at(it, "count", default=1) > 0)
-        and (not resources or _uses(object_at(it, "template", "spec"), resources))
+        pod_set
+        for pod_set in pod_sets
+        if (not skips_empty or int_at(pod_set, "count", default=1) > 0)
+        and (not resources or _uses(object_at(pod_set, "template", "spec"), resources))
     ]
 
 
 def _uses(pod: JsonObject, resources: Collection[str]) -> bool:
     containers = (*list_at(pod, "initContainers"), *list_at(pod, "containers"))
-    amounts = (object_at(it, "resources", kind) for it in containers for kind in ("requests", "limits"))
+    amounts = (object_at(container, "resources", kind) for container in containers for kind in ("requests", "limits"))
     return any(name in resources for each in amounts for name in each)
 
 
@@ -174,19 +176,19 @@ def _are_alike(one: JsonObject, other: JsonObject, policy: PodSetMergePolicy) ->
 
 def _requests(pod: JsonObject, kind: str) -> Sequence[JsonValue]:
     """Return what the containers of a kind request, in order."""
-    requests = (object_at(it, "resources", "requests") for it in list_at(pod, kind))
-    return [_plain(it, are_quantities=True) for it in requests]
+    requests = (object_at(value, "resources", "requests") for value in list_at(pod, kind))
+    return [_plain(request, are_quantities=True) for request in requests]
 
 
 def _plain(value: JsonValue, *, are_quantities: bool = False) -> JsonValue:
     """Normalize for comparison: nothing equals an empty list or object, and a quantity `1` equals `1000m`."""
     if isinstance(value, dict):
         plain = {
-            name: _plain(it, are_quantities=are_quantities or name in ("requests", "limits"))
-            for name, it in value.items()
+            name: _plain(row, are_quantities=are_quantities or name in ("requests", "limits"))
+            for name, row in value.items()
         }
-        return {name: it for name, it in plain.items() if it not in (None, [], {})}
+        return {name: json_value for name, json_value in plain.items() if json_value not in (None, [], {})}
     if isinstance(value, list):
-        return [_plain(it) for it in value]
+        return [_plain(row) for row in value]
     amount = number(value) if are_quantities else None
     return value if amount is None else str(amount)

@@ -15,7 +15,7 @@ from kueuecore.times import SECOND_NS
 
 __all__ = ["QueuedCapacity", "Stock"]
 
-_LONGEST_RUN = "maxRunDurationSeconds"
+_MAX_RUN = "maxRunDurationSeconds"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +45,8 @@ class Stock:
                     f'amounts[{shown(resource)}] is {shown(quantity)}; give a quantity, such as 8 or "36Gi"'
                 )
         low, high = self.delays
-        spans = [low, high, *(it for it in (self.patience_seconds, self.booking_seconds) if it is not None)]
-        if not all(0 <= it < 2**63 / SECOND_NS for it in spans) or low > high:
+        spans = [low, high, *(entry for entry in (self.patience_seconds, self.booking_seconds) if entry is not None)]
+        if not all(0 <= span < 2**63 / SECOND_NS for span in spans) or low > high:
             raise ValueError("delays, patience and booking are seconds from 0 to 292 years, the least delay first")
         if not 0 <= self.refused <= 1:
             raise ValueError(f"refused is {shown(self.refused)}; give a share from 0 to 1")
@@ -184,8 +184,8 @@ class QueuedCapacity:
             order.given_up = now
         if order.is_refused or order.given_up is not None:
             return
-        waiting = (it for it in self._orders.values() if it.region == order.region and it.booked is None)
-        if next((it for it in waiting if it.given_up is None and not it.is_refused), order) is not order:
+        waiting = (other for other in self._orders.values() if other.region == order.region and other.booked is None)
+        if next((order for order in waiting if order.given_up is None and not order.is_refused), order) is not order:
             return
         left = self.free(order.region)
         if all(amount <= left.get(resource, amount) for resource, amount in order.request.amounts.items()):
@@ -209,7 +209,7 @@ class QueuedCapacity:
             ends.append(came + _ns(stock.booking_seconds))
             if ends[-1] <= now:
                 order.expired = order.expired or now
-        longest = order.request.parameters.get(_LONGEST_RUN, "")
+        longest = order.request.parameters.get(_MAX_RUN, "")
         if longest.isascii() and longest.isdigit() and order.expired is None:
             ends.append(came + int(longest) * SECOND_NS)
             if ends[-1] <= now:
@@ -220,7 +220,7 @@ class QueuedCapacity:
         if order.revoked is not None:
             order.is_bound = False
             conditions[RequestCondition.CAPACITY_REVOKED] = f"The nodes in {order.region} have had their time"
-        return CapacityState(conditions, None, details, min((it for it in ends if it > now), default=None))
+        return CapacityState(conditions, None, details, min((end for end in ends if end > now), default=None))
 
 
 def _end_of_waiting(order: _Order, stock: Stock) -> int | None:

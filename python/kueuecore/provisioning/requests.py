@@ -30,9 +30,9 @@ TEMPLATE_PREFIX = "ppt-"
 _PARAMETER_ANNOTATION = "provreq.kueue.x-k8s.io/"
 # The longest name of an object, less a dash and the digits of a digest.
 _DIGEST_LENGTH = 5
-_LONGEST_PREFIX = 252 - _DIGEST_LENGTH
+_MAX_PREFIX = 252 - _DIGEST_LENGTH
 # The attempts to try when looking for the one in a shortened name.
-_MOST_ATTEMPTS, _MOST_DIGITS = 1000, 3
+_MAX_ATTEMPTS, _MAX_DIGITS = 1000, 3
 
 
 class RequestCondition(StrEnum):
@@ -91,22 +91,22 @@ def attempt_of(request: str, workload: str, check: str) -> int | None:
     prefix, attempt = f"{workload}-{check}-", request.rpartition("-")[2]
     if request == f"{prefix}{attempt}" and attempt.isascii() and attempt.isdigit():
         return int(attempt)
-    if len(prefix) + 1 <= _LONGEST_PREFIX - _MOST_DIGITS:
+    if len(prefix) + 1 <= _MAX_PREFIX - _MAX_DIGITS:
         return None
-    return next((n for n in range(1, _MOST_ATTEMPTS) if request_name(workload, check, n) == request), None)
+    return next((n for n in range(1, _MAX_ATTEMPTS) if request_name(workload, check, n) == request), None)
 
 
 def workload_of(request: JsonObject) -> WorkloadKey:
     """Return the workload that a request is for."""
     owners = list_at(request, "metadata", "ownerReferences")
-    names = (text_at(it, "name") for it in owners if text_at(it, "kind") in ("Workload", ""))
+    names = (text_at(owner, "name") for owner in owners if text_at(owner, "kind") in ("Workload", ""))
     return text_at(request, "metadata", "namespace"), next(names, "")
 
 
 def condition_of(request: JsonObject, kind: RequestCondition) -> JsonObject | None:
     """Return the condition of a type, whatever its status; `None` if there is none."""
-    conditions = (it for it in list_at(request, "status", "conditions") if isinstance(it, dict))
-    return next((it for it in conditions if text_at(it, "type") == kind), None)
+    conditions = (condition for condition in list_at(request, "status", "conditions") if isinstance(condition, dict))
+    return next((condition for condition in conditions if text_at(condition, "type") == kind), None)
 
 
 def parameters_of(config: ProvisioningRequestConfig, annotations: Mapping[str, str]) -> dict[str, str]:
@@ -132,7 +132,7 @@ def is_as_configured(request: JsonObject, config: ProvisioningRequestConfig, ann
 
 def _limited(name: str) -> str:
     # Kubernetes' names are ASCII, so letters are bytes.
-    if len(name) <= _LONGEST_PREFIX:
+    if len(name) <= _MAX_PREFIX:
         return name
     digest = hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
-    return f"{name[:_LONGEST_PREFIX]}-{digest[:_DIGEST_LENGTH]}"
+    return f"{name[:_MAX_PREFIX]}-{digest[:_DIGEST_LENGTH]}"

@@ -18,7 +18,7 @@ from kueuecore.writes import Verb, Write
 
 __all__ = ["VirtualProvisioning"]
 
-_MOST_REVIEWS = 100
+_MAX_REVIEWS = 100
 
 
 class VirtualProvisioning(CheckController):
@@ -50,7 +50,7 @@ class VirtualProvisioning(CheckController):
     @property
     def kinds(self) -> Mapping[str, tuple[str, str]]:
         """Configs and flavors; it stores requests and their PodTemplates itself."""
-        return {kind: it for kind, it in self._controller.kinds.items() if kind not in (KIND, "PodTemplate")}
+        return {kind: other for kind, other in self._controller.kinds.items() if kind not in (KIND, "PodTemplate")}
 
     @property
     def steps(self) -> tuple[RequestStep, ...]:
@@ -80,7 +80,7 @@ class VirtualProvisioning(CheckController):
         """Review a workload as the controller does, and carry out the writes."""
         self._autoscaler.note_workload(workload)
         events: list[Event] = []
-        for _ in range(_MOST_REVIEWS):
+        for _ in range(_MAX_REVIEWS):
             review = self._controller.review(workload, checks, now=now)
             events += review.events
             for write in review.writes:

@@ -28,7 +28,7 @@ class Watchers(State):
     def apply(self, objects: Iterable[Json], *, now: str | int | None = None, trusted: bool = False) -> None:
         """Create or change objects."""
         self.advance(now)
-        for manifest in (with_effective_quotas(it, self.settings) for it in objects):
+        for manifest in (with_effective_quotas(object_, self.settings) for object_ in objects):
             completed = complete(conditions.copied(manifest), defaults=not trusted)
             if not trusted:
                 completed["metadata"].setdefault("creationTimestamp", times.text(self.now))
@@ -147,8 +147,8 @@ class Watchers(State):
         queue = self.queues.get(self.local_queues.get(name, ""))
         if queue is None:
             return
-        own = {it: info.progress for it, info in queue.waiting().items() if self.assigned.get(it) == name}
-        self.kept_progress[name] = {it: progress for it, progress in own.items() if progress is not None}
+        own = {other: info.progress for other, info in queue.waiting().items() if self.assigned.get(other) == name}
+        self.kept_progress[name] = {name: progress for name, progress in own.items() if progress is not None}
         for waiting in [*queue.waiting(), queue.inflight]:
             if waiting is not None and self.assigned.get(waiting) == name:
                 queue.delete(waiting)

@@ -298,7 +298,9 @@ class Cycle(CycleWrites):
                 return None
             entry.reason = "WaitingForPreemptedWorkloads"
             # The slice is removed only once: if it is also a candidate, it is preempted (rules/09 §2.3 8).
-            slices = (i for i, it in enumerate(entry.targets) if replaced is not None and it.info.key == replaced.key)
+            slices = (
+                i for i, target in enumerate(entry.targets) if replaced is not None and target.info.key == replaced.key
+            )
             taken_out = next(slices, None)
             return self.issue(entry, [target for i, target in enumerate(entry.targets) if i != taken_out])
         worse = variants.admitted_sibling(info, self.snapshot, lambda theirs, own: theirs > own) if is_variant else None

@@ -77,8 +77,10 @@ class CycleWrites:
         entry.status = "evicted"
         self.evicted.add(info.key)
         so_far = self.decision
-        so_far.events = [it for it in so_far.events if (it.key, it.reason) != (info.key, "WorkloadSliceReplaced")]
-        so_far.replaced_slices = [it for it in so_far.replaced_slices if it.key != info.key]
+        so_far.events = [
+            event for event in so_far.events if (event.key, event.reason) != (info.key, "WorkloadSliceReplaced")
+        ]
+        so_far.replaced_slices = [slice_ for slice_ in so_far.replaced_slices if slice_.key != info.key]
         if event is not None and self.refused is None:
             self.decision.events.append(event)
             self.decision.evictions.append(decision.Eviction(*names_of(info.workload), reason, message, again))

@@ -30,13 +30,17 @@ class Look:
 def look(parent: Json, variants: Sequence[Json], cluster_queue: Json, now: int, settings: Settings) -> Look:
     """Reconcile a parent and its variants once (rules/09 §4.3)."""
     flavors = [flavor["name"] for flavor in cluster_queue["resourceGroups"][0]["flavors"]]
-    made, result = {_flavor(it) for it in variants}, Look()
+    made, result = {_flavor(variant) for variant in variants}, Look()
     result.missing = [flavor for flavor in flavors if flavor not in made]
-    result.deleted = [_name(it) for it in variants if _flavor(it) not in flavors]
+    result.deleted = [_name(variant) for variant in variants if _flavor(variant) not in flavors]
     parent = conditions.own({**parent, "spec": dict(parent["spec"])})
-    own = [conditions.own({**it, "spec": dict(it["spec"])}) for it in variants if _flavor(it) in flavors]
-    own.sort(key=lambda it: (flavors.index(_flavor(it)), _name(it)))
-    result.workloads = {_name(it): it for it in (parent, *own)}
+    own = [
+        conditions.own({**variant, "spec": dict(variant["spec"])})
+        for variant in variants
+        if _flavor(variant) in flavors
+    ]
+    own.sort(key=lambda variant: (flavors.index(_flavor(variant)), _name(variant)))
+    result.workloads = {_name(variant): variant for variant in (parent, *own)}
     if _has_come_to_eviction(parent, own, now, settings):
         return result
     policy = cluster_queue.get("concurrentAdmissionPolicy", {}).get("migration", {})
@@ -103,12 +107,12 @@ def _choose_active(
     if best is not None:
         key, own = f'"{_key(best)}"', place(best)
         if mode == "RetainFirstAdmission":
-            stop(lambda it: it is not best, f"RetainFirstAdmission: another Variant {key} is admitted")
+            stop(lambda entry: entry is not best, f"RetainFirstAdmission: another Variant {key} is admitted")
         else:
             if last is not None:
                 why = f'being below lastAcceptableFlavor: "{last}" and another Variant admitted {key}'
-                stop(lambda it: it is not best and place(it) > end(), why)
-            stop(lambda it: place(it) > own, f"being lower priority than admitted Variant {key}")
+                stop(lambda entry: entry is not best and place(entry) > end(), why)
+            stop(lambda entry: place(entry) > own, f"being lower priority than admitted Variant {key}")
     best = _admitted(variants)
     if best is None:
         return start(lambda _: True, "no other Variant being admitted")
@@ -116,9 +120,9 @@ def _choose_active(
     if mode == "RetainFirstAdmission":
         return None
     if last is None:
-        return start(lambda it: place(it) < own, f"being higher priority than admitted Variant {key}")
+        return start(lambda entry: place(entry) < own, f"being higher priority than admitted Variant {key}")
     why = f'being at least lastAcceptableFlavor: "{last}" and higher priority than admitted Variant {key}'
-    return start(lambda it: place(it) < own and place(it) <= end(), why)
+    return start(lambda entry: place(entry) < own and place(entry) <= end(), why)
 
 
 def _follow(parent: Json, variants: list[Json], now: int) -> None:
@@ -145,8 +149,8 @@ def _follow(parent: Json, variants: list[Json], now: int) -> None:
 
 def _open_gate(variants: list[Json], now: int, settings: Settings, result: Look) -> int | None:
     """Step 6. Open a preemption gate. Returns when to look again."""
-    admissible = [it for it in variants if conditions.is_admissible(it, settings)]
-    opened = [gate for it in admissible for gate in [_gate(it)] if gate.get("position") == "Open"]
+    admissible = [variant for variant in variants if conditions.is_admissible(variant, settings)]
+    opened = [gate for variant in admissible for gate in [_gate(variant)] if gate.get("position") == "Open"]
     candidate = None
     for variant in admissible:
         if _gate(variant).get("position") == "Open":
@@ -165,7 +169,11 @@ def _open_gate(variants: list[Json], now: int, settings: Settings, result: Look)
         if again_at > now:
             return again_at
     if any(gate["name"] == GATE for gate in candidate["spec"].get("preemptionGates") or ()):
-        others = [it for it in candidate["status"].get("preemptionGates") or () if it["name"] != GATE]
+        others = [
+            preemption_gate
+            for preemption_gate in candidate["status"].get("preemptionGates") or ()
+            if preemption_gate["name"] != GATE
+        ]
         new = {"name": GATE, "position": "Open", "lastTransitionTime": times.text(now)}
         candidate["status"]["preemptionGates"] = [*others, new]
         message = f'Opened preemption gate for variant workload "{_key(candidate)}"'
@@ -174,12 +182,12 @@ def _open_gate(variants: list[Json], now: int, settings: Settings, result: Look)
 
 
 def _admitted(variants: list[Json]) -> Json | None:
-    return next((it for it in variants if conditions.is_true(it, "Admitted")), None)
+    return next((variant for variant in variants if conditions.is_true(variant, "Admitted")), None)
 
 
 def _gate(variant: Json) -> Json:
     gates = variant["status"].get("preemptionGates") or ()
-    found: Json = next((it for it in gates if it["name"] == GATE), {})
+    found: Json = next((gate for gate in gates if gate["name"] == GATE), {})
     return found
 
 

@@ -45,7 +45,9 @@ def note_scheduling(
     admitted = conditions.since(workload, "Admitted")
     if conditions.since(workload, "PodsScheduled") > admitted and was in ("True", str(are_scheduled)):
         return False
-    others = [it for it in workload["status"].get("conditions") or () if it["type"] != "PodsScheduled"]
+    others = [
+        condition for condition in workload["status"].get("conditions") or () if condition["type"] != "PodsScheduled"
+    ]
     workload["status"]["conditions"] = others
     at = max(now, admitted + times.SECOND)
     if are_scheduled:
@@ -72,7 +74,7 @@ def _timeouts(workload: Json, settings: Settings) -> tuple[int | None, int | Non
         return ready, recovery
     least = {"timeoutSeconds": 1, "recoveryTimeoutSeconds": 0}
     if not isinstance(own, dict) or not all(
-        key in least and type(it) is int and it >= least[key] for key, it in own.items()
+        key in least and type(load) is int and load >= least[key] for key, load in own.items()
     ):
         return ready, recovery
     if "timeoutSeconds" in own:

@@ -81,7 +81,7 @@ class State:
     def runs_elsewhere(self, workload: Json) -> bool:
         """Return whether the pods of a Workload run in another cluster, as a check of MultiKueue says (rules/07 §6)."""
         checks = (self.kind("AdmissionCheck").get(check["name"]) for check in conditions.check_states(workload))
-        is_remote = any(it is not None and it["spec"].get("controllerName") == MULTIKUEUE for it in checks)
+        is_remote = any(check is not None and check["spec"].get("controllerName") == MULTIKUEUE for check in checks)
         return is_remote and self.settings.on("MultiKueue")
 
     def owned(self, workload_key: str) -> Json:

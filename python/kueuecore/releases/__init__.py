@@ -78,7 +78,7 @@ class Change:
 
     def is_in(self, release: Release) -> bool:
         """Return whether a release has it."""
-        firsts = {_line(it): it for it in self.since}
+        firsts = {_line(name): name for name in self.since}
         if release.line in firsts:
             return _key(release.name) >= _key(firsts[release.line])
         return _key(release.name) > _key(self.since[-1])
@@ -120,7 +120,7 @@ class Release:
         for release in newest_releases():
             if plain == release.line and not release.commit:
                 return release
-        *first, last = [it.name for it in near_releases(plain)]
+        *first, last = [near_release.name for near_release in near_releases(plain)]
         near = f"{', '.join(first)} or {last}" if first else last
         shown = name if name.isprintable() and 0 < len(name) <= 40 else repr(name[:40])
         raise UnknownReleaseError(f"kueuecore does not know the release {shown} of Kueue: write {near}")
@@ -151,7 +151,7 @@ class Release:
 
     def changes(self) -> frozenset[str]:
         """Return the names of the changes that it has."""
-        return frozenset(it.name for it in changes() if it.is_in(self))
+        return frozenset(change.name for change in changes() if change.is_in(self))
 
 
 @cache
@@ -169,7 +169,7 @@ def releases() -> tuple[Release, ...]:
 @cache
 def newest_releases() -> tuple[Release, ...]:
     """Return the newest release of each line, oldest first."""
-    return tuple({it.line: it for it in releases()}.values())
+    return tuple({release.line: release for release in releases()}.values())
 
 
 @cache
@@ -194,7 +194,7 @@ def near_releases(name: str) -> tuple[Release, ...]:
     numbers = re.match(r"0\.(\d{1,4})(?!\d)", name)
     if numbers is None:
         return newest_releases()
-    return (min(newest_releases(), key=lambda it: abs(_key(it.name)[0] - int(numbers[1]))),)
+    return (min(newest_releases(), key=lambda release: abs(_key(release.name)[0] - int(numbers[1]))),)
 
 
 def gone_gate_remedy(name: str, release: Release) -> str:

@@ -54,7 +54,7 @@ def unplayed(
     given = list(objects)
     yield from _behind_gates(release, given, is_enabled)
     if not release < _COUNTS_EXACTLY:
-        large = next((it for it in given if _has_large_amounts(it)), None)
+        large = next((object_ for object_ in given if _has_large_amounts(object_)), None)
         if large is not None:
             yield (
                 f"{text_at(large, 'kind')} {text_at(large, 'metadata', 'name')} has an amount near 2^63: "
@@ -63,14 +63,14 @@ def unplayed(
             )
     if not release < _SATURATES:
         return
-    queues = [it for it in given if text_at(it, "kind") == "ClusterQueue"]
-    large = next((it for it in queues if any(map(_is_near_the_end, _quotas(it, "spec")))), None)
+    queues = [object_ for object_ in given if text_at(object_, "kind") == "ClusterQueue"]
+    large = next((queue for queue in queues if any(map(_is_near_the_end, _quotas(queue, "spec")))), None)
     if large is not None:
         yield (
             f"ClusterQueue {text_at(large, 'metadata', 'name')} has an amount near 2^63: {release.title} wraps sums of "
             f"such amounts around, and may admit what does not fit; kueuecore stops at 2^63-1 ({_PULLS}/11182)"
         )
-    alone = next((it for it in queues if fair_sharing and _preempts_alone(it)), None)
+    alone = next((queue for queue in queues if fair_sharing and _preempts_alone(queue)), None)
     if alone is not None:
         yield (
             f"the scheduler of {release.title} crashes when a workload preempts in ClusterQueue "
@@ -81,29 +81,36 @@ def unplayed(
 def _behind_gates(release: Release, given: Sequence[JsonObject], is_enabled: Callable[[str], bool]) -> Iterator[str]:
     """Yield what gates would change that are on, for the first object that each of them concerns."""
     if is_enabled("ElasticJobsViaWorkloadSlicesWithPartialReplicaScaleUp"):
-        partial = next((it for it in given if _annotation(it, "elastic-job-scale-up-strategy") == "partial"), None)
+        partial = next(
+            (manifest for manifest in given if _annotation(manifest, "elastic-job-scale-up-strategy") == "partial"),
+            None,
+        )
         if partial is not None:
             yield (
                 f"{_named(partial)} may grow in parts: with ElasticJobsViaWorkloadSlicesWithPartialReplicaScaleUp "
                 f"{release.title} admits a part of the new pods; kueuecore admits all of them or none"
             )
-    elastic = [it for it in given if _annotation(it, "elastic-job") == "true"]
+    elastic = [manifest for manifest in given if _annotation(manifest, "elastic-job") == "true"]
     if elastic and is_enabled("ElasticJobsViaWorkloadSlicesForProvisioningRequests"):
-        checks = (it for it in given if text_at(it, "spec", "controllerName") == "kueue.x-k8s.io/provisioning-request")
-        if any(text_at(it, "kind") == "AdmissionCheck" for it in checks):
+        checks = (
+            manifest
+            for manifest in given
+            if text_at(manifest, "spec", "controllerName") == "kueue.x-k8s.io/provisioning-request"
+        )
+        if any(text_at(check, "kind") == "AdmissionCheck" for check in checks):
             yield (
                 f"{_named(elastic[0])} is elastic: with ElasticJobsViaWorkloadSlicesForProvisioningRequests "
                 f"{release.title} requests capacity for the pods that a slice adds; kueuecore requests it for all pods "
                 f"of the slice ({_PULLS}/14316)"
             )
-    scaled = next((it for it in elastic if _is_scaled_by_ray(it)), None)
+    scaled = next((manifest for manifest in elastic if _is_scaled_by_ray(manifest)), None)
     if scaled is not None and is_enabled("MultiKueueRayInTreeAutoscaling"):
         yield (
             f"{_named(scaled)} is scaled by Ray on a worker: with MultiKueueRayInTreeAutoscaling {release.title} "
             "records that size on the manager and charges it; kueuecore charges what the manager's object says "
             f"({_PULLS}/13435)"
         )
-    topology = next((it for it in given if text_at(it, "kind") == "Topology"), None)
+    topology = next((manifest for manifest in given if text_at(manifest, "kind") == "Topology"), None)
     if topology is not None and not release < _COUNTS_EXACTLY and is_enabled("SchedulerLibraryIntegration"):
         yield (
             f"Topology {text_at(topology, 'metadata', 'name')} places pods: with SchedulerLibraryIntegration "
@@ -125,7 +132,7 @@ def _is_scaled_by_ray(plain: JsonObject) -> bool:
     if text_at(spec, "managedBy") != "kueue.x-k8s.io/multikueue":
         return False
     clusters = (spec, object_at(spec, "rayClusterSpec"), object_at(spec, "rayClusterConfig"))
-    return any(it.get("enableInTreeAutoscaling") is True for it in clusters)
+    return any(cluster.get("enableInTreeAutoscaling") is True for cluster in clusters)
 
 
 def _preempts_alone(queue: JsonObject) -> bool:

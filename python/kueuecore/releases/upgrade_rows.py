@@ -81,9 +81,13 @@ def pulls_of_gate(name: str, *, line: str = "") -> tuple[int, ...]:
         >>> pulls_of_gate("MultiKueueOrchestratedPreemption", line="0.20")
         (16235,)
     """
-    rows = [it for it in upgrade_rows() if name in it.gates and (not line or _minor(it.line) <= _minor(line))]
+    rows = [
+        upgrade_row
+        for upgrade_row in upgrade_rows()
+        if name in upgrade_row.gates and (not line or _minor(upgrade_row.line) <= _minor(line))
+    ]
     # A row about several gates does not say which pull request is whose. Of rows about one, the newest changed it last.
-    row = min(rows, key=lambda it: (len(it.gates), -_minor(it.line)), default=None)
+    row = min(rows, key=lambda row: (len(row.gates), -_minor(row.line)), default=None)
     return () if row is None else row.pulls
 
 

@@ -28,7 +28,7 @@ _LABEL = (
 # The names in a legend, in pixels.
 _LETTER, _SYMBOL = 7, 48
 _DECADES = (1, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 43200, 86400, 259200, 604800, 2592000, 7776000, 31536000)
-_MOST_DECADES = 11
+_MAX_DECADES = 11
 _NICE = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
 
 
@@ -49,7 +49,7 @@ def time_axis(
         channel: `alt.X`, or `alt.Y` for a vertical axis.
         dates: Instead of spans, where ticks are and what they say.
     """
-    ticks, label = [it for it, _ in dates], _words(dates)
+    ticks, label = [date for date, _ in dates], _words(dates)
     if not dates:
         every = _every(seconds)
         ticks, label = [round(index * every, 1) for index in range(int(seconds // every) + 1)], _LABEL
@@ -70,7 +70,7 @@ def change_axis(field: str, low: float, high: float, *, title: str) -> Any:
     room = (high - low or 1.0) * 0.03
     every = _every(high - low or 1.0)
     ticks = [round(index * every, 1) for index in range(-int(-low // every), int(high // every) + 1)]
-    words = [(it, ("-" if it < 0 else "+" if it > 0 else "") + span_text(abs(it))) for it in ticks]
+    words = [(tick, ("-" if tick < 0 else "+" if tick > 0 else "") + span_text(abs(tick))) for tick in ticks]
     axis = alt.Axis(values=ticks, labelExpr=_words(words), title=title)
     return alt.X(f"{field}:Q", axis=axis, scale=alt.Scale(domain=[low - room, high + room], nice=False))
 
@@ -84,10 +84,10 @@ def log_time_axis(field: str, seconds: float, *, title: str) -> Any:
         title: Its title.
     """
     most = max(seconds, 10.0)
-    ticks = [it for it in _DECADES if it <= most]
-    while len(ticks) > _MOST_DECADES:
+    ticks = [decade for decade in _DECADES if decade <= most]
+    while len(ticks) > _MAX_DECADES:
         ticks = ticks[:1] + ticks[2::2]
-    words = [(it, ("≤ " if it == 1 else "") + span_text(it)) for it in ticks]
+    words = [(tick, ("≤ " if tick == 1 else "") + span_text(tick)) for tick in ticks]
     axis = alt.Axis(values=ticks, labelExpr=_words(words), title=title, grid=False)
     return alt.X(f"{field}:Q", axis=axis, scale=alt.Scale(type="log", domain=[1, most], nice=False, clamp=True))
 
@@ -109,12 +109,14 @@ def span_text(seconds: float) -> str:
 
 
 def _every(seconds: float) -> float:
-    return next((it for it in _NICE if seconds / it <= 10), 86400 * max(1, -(-int(seconds) // 864000)))
+    return next((entry for entry in _NICE if seconds / entry <= 10), 86400 * max(1, -(-int(seconds) // 864000)))
 
 
 def _words(ticks: Sequence[tuple[float, str]]) -> str:
     """Return the Vega expression that labels each tick with its words."""
-    return f"({json.dumps([word for _, word in ticks])})[indexof({json.dumps([it for it, _ in ticks])}, datum.value)]"
+    return (
+        f"({json.dumps([word for _, word in ticks])})[indexof({json.dumps([tick for tick, _ in ticks])}, datum.value)]"
+    )
 
 
 def color_of(names: tuple[str, ...], field: str) -> Any:

@@ -57,9 +57,9 @@ def cohort_tree(facts: Facts) -> list[TreeNode]:
         else:
             nodes.setdefault(("Cohort", parent), TreeNode("Cohort", parent)).below.append(nodes[key])
     # A cohort that exists only as a parent has no row of its own.
-    named = {id(it) for it in roots}
+    named = {id(root) for root in roots}
     lost = [node for key, node in nodes.items() if key not in parents and id(node) not in named]
-    return sorted([*roots, *lost], key=lambda it: (it.kind != "Cohort", it.name))
+    return sorted([*roots, *lost], key=lambda root: (root.kind != "Cohort", root.name))
 
 
 def _mean_usage(facts: Facts) -> dict[tuple[str, str, str], float]:

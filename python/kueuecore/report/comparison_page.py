@@ -17,7 +17,7 @@ from kueuecore.studies import Change, Comparison, GroupChange
 __all__ = ["comparison_html"]
 
 # More bars would be harder to read.
-_MOST_GROUPS = 40
+_MAX_GROUPS = 40
 _VERDICTS = ("wait less", "wait the same", "wait more")
 _SPANS = (("mean_wait_seconds", "mean wait"), ("makespan_seconds", "makespan"), ("lost_seconds", "work lost"))
 _COLORS = ("#3b8f5f", "#8a94a1", "#c25b3b")
@@ -41,7 +41,7 @@ def comparison_html(comparison: Comparison, *, title: str, edits: Sequence[str] 
             numbers.append((f"{what}, A and B", f"{clock(change.a.median)}, {clock(change.b.median)}"))
     if _fail(total):
         numbers.append(("failed, A and B", ", ".join(_medians(total["failed"]))))
-    groups = sorted(comparison.groups, key=lambda it: (-(it.n_less + it.n_more), _name(it)))[:_MOST_GROUPS]
+    groups = sorted(comparison.groups, key=lambda group: (-(group.n_less + group.n_more), _name(group)))[:_MAX_GROUPS]
     n_left = len(comparison.groups) - len(groups)
     left_out = f"Not shown: {counted(n_left, 'group')} with fewer changes." if n_left else ""
     return render(
@@ -55,31 +55,31 @@ def comparison_html(comparison: Comparison, *, title: str, edits: Sequence[str] 
 
 
 def _name(group: GroupChange) -> str:
-    before, after = (it or "several queues" for it in group.cluster_queues)
+    before, after = (queue or "several queues" for queue in group.cluster_queues)
     return f"{group.work} in {before}" + (f" / {after}" if after != before else "")
 
 
 def _who(groups: list[GroupChange], left_out: str) -> Figure:
     """Show the share of each group that waits less, and the share that waits more."""
     data, rows = [], []
-    for it in groups:
-        counts = (it.n_less, it.n_jobs - it.n_less - it.n_more, it.n_more)
+    for group in groups:
+        counts = (group.n_less, group.n_jobs - group.n_less - group.n_more, group.n_more)
         data += [
-            {"group": _name(it), "verdict": verdict, "part": n / it.n_jobs, "place": place}
+            {"group": _name(group), "verdict": verdict, "part": n / group.n_jobs, "place": place}
             for place, (verdict, n) in enumerate(zip(_VERDICTS, counts, strict=True))
         ]
-        rows.append([_name(it), str(it.n_jobs), *map(str, counts)])
+        rows.append([_name(group), str(group.n_jobs), *map(str, counts)])
     chart = (
         alt.Chart(inline(data), width=WIDTH - 160, height=26 * len(groups))
         .mark_bar()
         .encode(
             x=alt.X("part:Q", title="share of the jobs", axis=alt.Axis(format="%", grid=False), stack="zero"),
-            y=alt.Y("group:N", sort=[_name(it) for it in groups], title=None),
+            y=alt.Y("group:N", sort=[_name(group) for group in groups], title=None),
             color=alt.Color("verdict:N", scale=alt.Scale(domain=[*_VERDICTS], range=[*_COLORS])),
             order="place:Q",
         )
     )
-    n_less, n_more = sum(it.n_less for it in groups), sum(it.n_more for it in groups)
+    n_less, n_more = sum(group.n_less for group in groups), sum(group.n_more for group in groups)
     return Figure(
         title="Who waits less, and who more, under B",
         says=f"{counted(n_less, 'job')} {'waits' if n_less == 1 else 'wait'} less, {n_more:,} more.",
@@ -95,17 +95,19 @@ def _by_how_much(groups: list[GroupChange], left_out: str) -> Figure:
     data: list[dict[str, Any]] = []
     rows = []
     fail = any(map(_fail, groups))
-    for it in groups:
-        change = it.measures.get("mean_wait_seconds")
-        failed = _medians(it["failed"]) if fail else []
-        rows.append([_name(it), *_cells(change), *failed, *_medians(it["evictions"]), *_spans(it["lost_seconds"])])
+    for group in groups:
+        change = group.measures.get("mean_wait_seconds")
+        failed = _medians(group["failed"]) if fail else []
+        rows.append(
+            [_name(group), *_cells(change), *failed, *_medians(group["evictions"]), *_spans(group["lost_seconds"])]
+        )
         if change is None or change.difference.median is None:
             continue
         low, high = change.difference.interval or (change.difference.median,) * 2
-        data.append({"group": _name(it), "change": change.difference.median, "low": low, "high": high})
-    y = alt.Y("group:N", sort=[_name(it) for it in groups], title=None)
+        data.append({"group": _name(group), "change": change.difference.median, "low": low, "high": high})
+    y = alt.Y("group:N", sort=[_name(group) for group in groups], title=None)
     base = alt.Chart(inline(data), width=WIDTH - 160, height=26 * max(len(data), 1))
-    ends = [value for it in data for value in (it["low"], it["high"])]
+    ends = [value for row in data for value in (row["low"], row["high"])]
     title = "change of the mean wait (below 0: B waits less)"
     x = change_axis("change", min(ends, default=0.0), max(ends, default=0.0), title=title)
     chart: Any = (
@@ -113,7 +115,7 @@ def _by_how_much(groups: list[GroupChange], left_out: str) -> Figure:
         + base.mark_rule(strokeWidth=3, color="#3b78c2").encode(x="low:Q", x2="high:Q", y=y)
         + base.mark_point(filled=True, size=90, color="#3b78c2", opacity=1).encode(x=x, y=y)
     )
-    most = max(data, key=lambda it: abs(it["change"]), default=None)
+    most = max(data, key=lambda row: abs(row["change"]), default=None)
     says = "No group has a wait under both."
     if most is not None and not most["change"]:
         says = "No group waits longer or less on average."
@@ -148,11 +150,11 @@ def _cells(change: Change | None) -> list[str]:
 
 
 def _spans(change: Change) -> list[str]:
-    return ["-" if it.median is None else clock(it.median) for it in (change.a, change.b)]
+    return ["-" if entry.median is None else clock(entry.median) for entry in (change.a, change.b)]
 
 
 def _medians(change: Change) -> list[str]:
-    return ["-" if it.median is None else number_text(it.median) for it in (change.a, change.b)]
+    return ["-" if entry.median is None else number_text(entry.median) for entry in (change.a, change.b)]
 
 
 def _signed(seconds: float) -> str:

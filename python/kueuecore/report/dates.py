@@ -13,7 +13,7 @@ _DAY = 86400
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _STEPS = (1, 2, 7, 14, 28, 56, 91, 182, 364)
-_MOST_TICKS = 10
+_MAX_TICKS = 10
 # 1970-01-01 was a Thursday: weeks begin on Mondays.
 _MONDAY = 3
 
@@ -32,7 +32,7 @@ def date_ticks(start: int, seconds: float) -> list[tuple[float, str]]:
     begin = start / SECOND_NS
     last = int((begin + seconds) // _DAY)
     days = range(-int(-begin // _DAY), last + 1)
-    step = next((it for it in _STEPS if len(days) <= it * _MOST_TICKS), _STEPS[-1] * -(-len(days) // 3640))
+    step = next((step for step in _STEPS if len(days) <= step * _MAX_TICKS), _STEPS[-1] * -(-len(days) // 3640))
     shown = [
         day for day in days if (step < 7 and (day - days[0]) % step == 0) or (day + _MONDAY) % step == 0 < step - 6
     ]

@@ -26,7 +26,7 @@ Ints = npt.NDArray[np.int64]
 
 
 # People cannot distinguish more bands.
-_MOST_QUEUES = 8
+_MAX_QUEUES = 8
 _STEPS = 160
 # Below, the time since the start says more than dates.
 _DATED = 2 * 86400
@@ -102,7 +102,7 @@ class Facts:
         for name in ("usage", "pending"):
             sums = np.bincount(codes, self.numbers(name), len(names))
             weights += sums / max(sums.max(initial=0), 1)
-        order = np.lexsort((names[there], -weights[there]))[:_MOST_QUEUES]
+        order = np.lexsort((names[there], -weights[there]))[:_MAX_QUEUES]
         return tuple(sorted(names[there][order].tolist()))
 
     @cached_property

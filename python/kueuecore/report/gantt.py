@@ -13,24 +13,24 @@ from kueuecore.report.facts import Facts, clock, counted, steps_until_next
 from kueuecore.report.figure import WIDTH, Figure, svg
 from kueuecore.simulation.run import StepKind
 
-__all__ = ["MOST_JOBS", "gantt_figure"]
+__all__ = ["MAX_JOBS", "gantt_figure"]
 
-MOST_JOBS = 2000
+MAX_JOBS = 2000
 """With more jobs, the chart shows how many run at once."""
 _KINDS = list(StepKind)
-_HIGHEST, _LEAST_ROW, _MOST_ROW = 1000, 0.5, 16
+_HIGHEST, _LEAST_ROW, _MAX_ROW = 1000, 0.5, 16
 # Names need this much height in each row, and this much width.
 _NAMED_ROW, _NAMES, _LONGEST = 10, 170, 28
 _BINS = 120
 # A few jobs that preempt each other forever would make an endless page.
-_MOST_SPANS = 6000
+_MAX_SPANS = 6000
 
 
 def gantt_figure(facts: Facts) -> Figure:
     """Draw a bar for each run of each job; with too many of them, how many jobs run at once, by queue."""
     starts, ends, workloads, is_run = _spans(facts)
     jobs = facts.results.jobs
-    if len(jobs) > MOST_JOBS or len(starts) > _MOST_SPANS:
+    if len(jobs) > MAX_JOBS or len(starts) > _MAX_SPANS:
         return _counts(facts, starts[is_run], ends[is_run], workloads[is_run])
     return _bars(facts, starts, ends, workloads, is_run)
 
@@ -42,7 +42,7 @@ def _spans(facts: Facts) -> tuple[Any, Any, Any, Any]:
     steps, ends = steps_until_next(run, kinds)
     is_run = steps["kind"] == _KINDS.index(StepKind.ADMITTED)
     is_wait = np.isin(steps["kind"], [_KINDS.index(StepKind.CREATED), _KINDS.index(StepKind.STOPPED)])
-    seconds = [(it - run.start) / 1e9 for it in (steps["time"], ends)]
+    seconds = [(entry - run.start) / 1e9 for entry in (steps["time"], ends)]
     keep = is_run | is_wait
     return seconds[0][keep], seconds[1][keep], steps["workload"][keep].astype(np.int64), is_run[keep]
 
@@ -52,24 +52,24 @@ def _bars(facts: Facts, starts: Any, ends: Any, workloads: Any, is_run: Any) -> 
     first: dict[int, float] = {}
     for workload, start in zip(workloads.tolist(), starts.tolist(), strict=True):
         first[workload] = min(first.get(workload, start), start)
-    order = sorted(first, key=lambda it: (homes[it], first[it], it))
+    order = sorted(first, key=lambda value: (homes[value], first[value], value))
     row_of = {workload: row for row, workload in enumerate(order)}
-    names = [_name(facts, it) for it in order]
+    names = [_name(facts, value) for value in order]
     verb = {True: "ran", False: "waited"}
     spans = zip(workloads.tolist(), starts.tolist(), ends.tolist(), is_run.tolist(), strict=True)
     data = [
         {
-            "row": row_of[it],
+            "row": row_of[span],
             "t": round(start, 3),
             "u": round(end, 3),
-            "queue": homes[it],
+            "queue": homes[span],
             "runs": runs,
-            "title": f"{names[row_of[it]]} {verb[runs]} {clock(end - start)}, from {facts.when(start)}",
+            "title": f"{names[row_of[span]]} {verb[runs]} {clock(end - start)}, from {facts.when(start)}",
         }
-        for it, start, end, runs in spans
+        for span, start, end, runs in spans
         if runs or end > start
     ]
-    step = min(_MOST_ROW, max(_LEAST_ROW, _HIGHEST / max(len(order), 1)))
+    step = min(_MAX_ROW, max(_LEAST_ROW, _HIGHEST / max(len(order), 1)))
     y = alt.Y(
         "row:Q",
         scale=alt.Scale(domain=[-0.5, len(order) - 0.5], reverse=True, nice=False),
@@ -132,8 +132,8 @@ def _name(facts: Facts, workload: int) -> str:
 
 def _names_beside(names: list[str], y: Any) -> Any:
     """Write the name of the job beside each row, cut if it is long; its end tells jobs of one work apart."""
-    own = [it.rpartition("/")[2] for it in names]
-    shown = [it if len(it) <= _LONGEST else f"{it[: _LONGEST - 13]}…{it[-12:]}" for it in own]
+    own = [name.rpartition("/")[2] for name in names]
+    shown = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 13]}…{name[-12:]}" for name in own]
     rows = [{"row": row, "name": name} for row, name in enumerate(shown)]
     text: dict[str, Any] = {"align": "right", "dx": -8, "fontSize": 10, "color": "currentColor", "limit": _NAMES}
     return alt.Chart(inline(rows)).mark_text(**text).encode(x=alt.value(0), y=y, text="name:N")
@@ -161,7 +161,7 @@ def _counts(facts: Facts, starts: Any, ends: Any, workloads: Any) -> Figure:
         )
     )
     n_jobs = len(facts.results.jobs)
-    too_many = f"{MOST_JOBS:,} jobs" if n_jobs > MOST_JOBS else f"{_MOST_SPANS:,} waits and runs"
+    too_many = f"{MAX_JOBS:,} jobs" if n_jobs > MAX_JOBS else f"{_MAX_SPANS:,} waits and runs"
     return Figure(
         title="Jobs",
         says=f"{counted(n_jobs, 'job')}; {counted(len(facts.run.preemption_table), 'preemption')}.",

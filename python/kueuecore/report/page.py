@@ -22,10 +22,10 @@ from kueuecore.version import version
 __all__ = ["render", "report_html"]
 
 # More rows of a table, or nodes of the tree, than anyone reads.
-_MOST_ROWS = 200
+_MAX_ROWS = 200
 _OPEN_NODES = 40
 # Thousands of queues with dozens of flavors would make a page that no browser opens.
-_MOST_QUOTAS = 10_000
+_MAX_QUOTAS = 10_000
 
 
 def report_html(run: Run, *, title: str = "Simulation", left_out: Sequence[LeftOut] = ()) -> str:
@@ -85,7 +85,7 @@ def render(
 
     walked = [*_walk(tree)]
     n_quotas = [0, *accumulate(len(node.says) for node, _ in walked)]
-    n_told = bisect_right(n_quotas, _MOST_QUOTAS) - 1
+    n_told = bisect_right(n_quotas, _MAX_QUOTAS) - 1
 
     folder = files("kueuecore.report")
     style = (folder / "page.css").read_text(encoding="utf-8")
@@ -100,7 +100,7 @@ def render(
         # Only this style may be used: nothing in a manifest's names can be more than text.
         style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
         figures=figures,
-        most_rows=_MOST_ROWS,
+        most_rows=_MAX_ROWS,
         numbers=numbers,
         tree=walked,
         n_told=n_told,
@@ -110,7 +110,7 @@ def render(
 
 
 def _made_by(releases: Sequence[Release]) -> str:
-    as_which = " and ".join(dict.fromkeys(it.title for it in releases))
+    as_which = " and ".join(dict.fromkeys(release.title for release in releases))
     return f"kueuecore {version()}" + (f", which decided as {as_which}" if as_which else "")
 
 
@@ -120,8 +120,8 @@ def _numbers(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "finished", f"{summary.finished:,}"
     if summary.failed:
         yield "failed", f"{summary.failed:,}"
-    for it in summary.left_out:
-        yield f"left out of trace {it.trace}", f"{it.n_jobs:,} of {it.n_in_file:,}: {it.why}"
+    for out in summary.left_out:
+        yield f"left out of trace {out.trace}", f"{out.n_jobs:,} of {out.n_in_file:,}: {out.why}"
     yield "evictions", f"{summary.evictions:,}"
     for name, value in (
         ("makespan", summary.makespan_seconds),
@@ -138,9 +138,9 @@ def _numbers(facts: Facts) -> Iterator[tuple[str, str]]:
 
 def _walk(roots: Sequence[TreeNode]) -> Iterator[tuple[TreeNode, int]]:
     """Yield the nodes from the top down, each with the number of lists that end after it. Trees may be deep."""
-    waiting = [(it, 0 if index else 1) for index, it in enumerate(reversed(roots))]
+    waiting = [(root, 0 if index else 1) for index, root in enumerate(reversed(roots))]
     while waiting:
         node, n_ends = waiting.pop()
         yield node, 0 if node.below else n_ends
         # The last child ends its own list and those that its parent would end.
-        waiting += [(it, 0 if index else n_ends + 1) for index, it in enumerate(reversed(node.below))]
+        waiting += [(tree_node, 0 if index else n_ends + 1) for index, tree_node in enumerate(reversed(node.below))]

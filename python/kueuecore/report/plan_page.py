@@ -43,17 +43,17 @@ def plan_html(plans: Sequence[Plan], *, title: str) -> str:
         subtitle=f"How much quota keeps waits short: {n_seeds}; the target must be met in {plans[0].n_needed}.",
         figures=[_figure(found, index) for index, found in enumerate(plans)],
         numbers=numbers,
-        releases=[it.release for it in plans],
+        releases=[plan.release for plan in plans],
     )
 
 
 def _figure(found: Plan, index: int) -> Figure:
     answer, target = found.answer, found.target
     widest = found.points[-1].n_units if answer is None else max(_WIDEST * answer.n_units, 1)
-    points = [it for it in found.points if it.n_units <= widest]
-    finite = [wait for it in points for wait in it.waits if isfinite(wait)]
+    points = [point for point in found.points if point.n_units <= widest]
+    finite = [wait for point in points for wait in point.waits if isfinite(wait)]
     highest = max(min(max(finite, default=1.0), _HIGHEST * target.seconds), target.seconds * 1.2, 1.0)
-    data = [_drawn(found, it, highest) for it in points]
+    data = [_drawn(found, point, highest) for point in points]
     if answer is None:
         says = f"No quota meets the target: {target.figure} is {_wait(found.unlimited.wait)} without this limit."
     else:
@@ -67,7 +67,7 @@ def _figure(found: Plan, index: int) -> Figure:
         "the quota now and the answer.",
         picture=svg(_chart(found, data, highest), name=f"plan{index}"),
         header=("quota", target.figure, "least", "most", "never admitted", "used", "meets it"),
-        rows=[_row(found, it) for it in found.points],
+        rows=[_row(found, point) for point in found.points],
     )
 
 
@@ -85,7 +85,7 @@ def _drawn(found: Plan, point: PlanPoint, highest: float) -> dict[str, Any]:
 def _chart(found: Plan, data: list[dict[str, Any]], highest: float) -> Any:
     unit = unit_suffix(found.scale.resource) or {"cpu": "cores"}.get(found.scale.resource, "")
     title = f"quota of {found.scale.name}" + (f", {unit}" if unit else "")
-    most = max(it["quota"] for it in data)
+    most = max(row["quota"] for row in data)
     x = alt.X(
         "quota:Q", title=title, axis=alt.Axis(format=",d", tickMinStep=1, grid=False), scale=alt.Scale(domain=[0, most])
     )
@@ -104,10 +104,12 @@ def _chart(found: Plan, data: list[dict[str, Any]], highest: float) -> Any:
     upright = alt.Chart(inline(marks)).mark_rule(strokeWidth=1, color="currentColor", opacity=0.6)
     # Above the chart, away from each other.
     words = [
-        alt.Chart(inline([it]))
-        .mark_text(align=it["align"], baseline="bottom", dx=3 if it["align"] == "left" else -3, color="currentColor")
+        alt.Chart(inline([mark]))
+        .mark_text(
+            align=mark["align"], baseline="bottom", dx=3 if mark["align"] == "left" else -3, color="currentColor"
+        )
         .encode(x=x, y=alt.value(-4), text="name:N")
-        for it in marks
+        for mark in marks
     ]
     return (
         alt.layer(target.encode(y=y), *words)
@@ -127,7 +129,7 @@ def _marks(found: Plan, most: float) -> list[dict[str, Any]]:
     else:
         marks = [(now, f"now: {_amount(found, now)}")]
         marks += [] if answer is None else [(answer, f"the answer: {_amount(found, answer)}")]
-    shown = [it for it in marks if it[0] <= most]
+    shown = [mark for mark in marks if mark[0] <= most]
     right = shown[0][0] if len(shown) > 1 and shown[0][0] < shown[1][0] else None
     return [{"quota": at, "name": name, "align": "right" if at == right else "left"} for at, name in shown]
 

@@ -21,8 +21,8 @@ _POINT, _BEST = "#3b78c2", "#3b8f5f"
 _LIGHT, _DARK, _NONE = "#dbe8f7", "#12467f", "#8a94a1"
 _HEIGHT, _ROW, _LETTER = 240, 34, 7
 # With more columns the numbers in the cells overlap; more rows do not fit on a screen.
-_MOST_COLUMNS, _MOST_ROWS = 12, 24
-_MOST_SEED_DOTS = 1000
+_MAX_COLUMNS, _MAX_ROWS = 12, 24
+_MAX_SEED_DOTS = 1000
 # Above this ratio, small values would overlap on a linear axis.
 _LOGARITHMIC = 50
 _PANELS_IN_A_ROW = 3
@@ -49,7 +49,7 @@ class SweptMeasure:
     @property
     def most(self) -> float:
         """The largest value for any seed."""
-        return max((value for it in self.estimates for value in it.values), default=0.0)
+        return max((value for estimate in self.estimates for value in estimate.values), default=0.0)
 
 
 def curve(measure: SweptMeasure, values: Sequence[JsonValue], labels: Sequence[str], name: str) -> Any:
@@ -66,7 +66,7 @@ def curve(measure: SweptMeasure, values: Sequence[JsonValue], labels: Sequence[s
     rows: list[dict[str, Any]] = []
     dots: list[dict[str, Any]] = []
     for point, (at, estimate) in enumerate(zip(xs, measure.estimates, strict=True)):
-        dots += [{"x": at, "y": it} for it in estimate.values]
+        dots += [{"x": at, "y": value} for value in estimate.values]
         if estimate.median is not None:
             low, high = estimate.interval or (estimate.median,) * 2
             rows.append({"x": at, "y": estimate.median, "low": low, "high": high, "is_best": point == measure.best})
@@ -75,7 +75,7 @@ def curve(measure: SweptMeasure, values: Sequence[JsonValue], labels: Sequence[s
     if not isinstance(xs[0], str):
         layers.append(base.mark_line(strokeWidth=1.5, color=_NONE).encode(x=x, y=y))
     layers.append(base.mark_rule(strokeWidth=5, opacity=0.5, color=_POINT).encode(x=x, y="low:Q", y2="high:Q"))
-    if len(rows) < len(dots) <= _MOST_SEED_DOTS:
+    if len(rows) < len(dots) <= _MAX_SEED_DOTS:
         layers.append(alt.Chart(inline(dots)).mark_circle(size=14, opacity=0.6, color=_POINT).encode(x=x, y=y))
     return alt.layer(*layers, *_medians(base, x, y))
 
@@ -88,10 +88,10 @@ def is_heat_map(fields: Sequence[Sequence[JsonValue]]) -> bool:
     """
     if len(fields) != 2:
         return False
-    n_columns, n_rows = sorted(len(_distinct(it)) for it in fields)
+    n_columns, n_rows = sorted(len(_distinct(field)) for field in fields)
     pairs = {(value_text(a), value_text(b)) for a, b in zip(*fields, strict=True)}
     is_whole = len(pairs) == n_columns * n_rows
-    return is_whole and n_columns > 1 and n_columns <= _MOST_COLUMNS and n_rows <= _MOST_ROWS
+    return is_whole and n_columns > 1 and n_columns <= _MAX_COLUMNS and n_rows <= _MAX_ROWS
 
 
 def heat_map(
@@ -105,10 +105,10 @@ def heat_map(
         labels: The names of these values.
         names: The names of the fields.
     """
-    down, across = (0, 1) if len(_distinct(fields[1])) <= _MOST_COLUMNS else (1, 0)
-    rows, columns = (_ordered(fields[it], labels[it]) for it in (down, across))
-    medians = [it.median for it in measure.estimates]
-    known = [it for it in medians if it is not None]
+    down, across = (0, 1) if len(_distinct(fields[1])) <= _MAX_COLUMNS else (1, 0)
+    rows, columns = (_ordered(fields[entry], labels[entry]) for entry in (down, across))
+    medians = [estimate.median for estimate in measure.estimates]
+    known = [median for median in medians if median is not None]
     data = []
     for point, median in enumerate(medians):
         color = _NONE if median is None else _shade((median - min(known)) / ((max(known) - min(known)) or 1))
@@ -173,7 +173,7 @@ def _across(
     values: Sequence[JsonValue], labels: Sequence[str], name: str, width: int
 ) -> tuple[list[float] | list[str], Any]:
     """Return the position of each point on a field's axis, and the axis."""
-    numbers = [it for it in values if isinstance(it, int | float) and not isinstance(it, bool)]
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if len(numbers) < len(values):
         order = _ordered(values, labels)
         axis, scale = _named_axis(order, width), alt.Scale(type="point", padding=0.5)
@@ -201,7 +201,7 @@ def _up(measure: SweptMeasure, *, is_named: bool = True) -> Any:
 def _distinct(values: Sequence[JsonValue]) -> list[str]:
     """Return the distinct values as text: numbers by size, spans by length, others in order of appearance."""
     texts = [*dict.fromkeys(map(value_text, values))]
-    if all(isinstance(it, int | float) and not isinstance(it, bool) for it in values):
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return sorted(texts, key=float)
     try:
         return sorted(texts, key=duration_ns)
@@ -233,7 +233,7 @@ def _shade(part: float) -> str:
 
 def _ink(color: str) -> str:
     """Return black or white, whichever is easier to read: the better one always has a contrast of 4.5:1 or more."""
-    linear = [it / 12.92 if it <= 0.04045 else ((it + 0.055) / 1.055) ** 2.4 for it in _parts(color)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in _parts(color)]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "#000000" if luminance > 0.179 else "#ffffff"
 
@@ -243,4 +243,4 @@ def _channels(color: str) -> list[int]:
 
 
 def _parts(color: str) -> list[float]:
-    return [it / 255 for it in _channels(color)]
+    return [channel / 255 for channel in _channels(color)]

@@ -34,29 +34,33 @@ def sweep_html(found: Sweep, *, title: str, by: str | None = None) -> str:
         title: Its heading.
         by: The figure to rank points by, if any.
     """
-    targets = [it.target for it in found.points[0]]
+    targets = [point.target for point in found.points[0]]
     names = field_names(targets)
     order = best_first(found, by)
     shown = [*dict.fromkeys((*([by] if by is not None else []), *_MEASURES))]
     measures = {name: _measure(found, name, order[0]) for name in shown if name in found.names}
-    varied = {name: it for name, it in measures.items() if len({value for e in it.estimates for value in e.values}) > 1}
+    varied = {
+        name: measure
+        for name, measure in measures.items()
+        if len({value for e in measure.estimates for value in e.values}) > 1
+    }
     fields = [[point[place].value for point in found.points] for place in range(len(names))]
-    labels = [_labels(it) for it in fields]
+    labels = [_labels(field) for field in fields]
     numbers = [("points", f"{len(found.points):,}"), ("seeds", f"{len(found.seeds):,}")]
-    n_cut_off = sum(1 for it in found.figures if it.get("cut_off"))
+    n_cut_off = sum(1 for figure in found.figures if figure.get("cut_off"))
     if n_cut_off:
         numbers.append(("runs cut off", f"{n_cut_off:,}"))
-    numbers += [(f"{name} of the best", it[order[0]]) for name, it in zip(names, labels, strict=True)]
-    numbers += [(f"{it.title} of the best", _text(it, order[0])) for it in varied.values()]
-    same = ((name, it) for name, it in measures.items() if name not in varied)
-    numbers += [(f"{it.title} at all points", _text(it, order[0])) for _, it in same]
+    numbers += [(f"{name} of the best", label[order[0]]) for name, label in zip(names, labels, strict=True)]
+    numbers += [(f"{entry.title} of the best", _text(entry, order[0])) for entry in varied.values()]
+    same = ((name, measure) for name, measure in measures.items() if name not in varied)
+    numbers += [(f"{item.title} at all points", _text(item, order[0])) for _, item in same]
     where = "; ".join(f"{name} is {target}" for name, target in zip(names, targets, strict=True) if name != target)
     return render(
         title=title,
         subtitle=f"{counted(len(found.points), 'point')}, {counted(len(found.seeds), 'seed')} each."
         + (f" {where}." if where else ""),
         figures=[
-            *(_figure(it, fields, labels, names, place=n) for n, it in enumerate(varied.values())),
+            *(_figure(entry, fields, labels, names, place=n) for n, entry in enumerate(varied.values())),
             _best(measures, order, labels, names, by),
             *_values(fields, labels, names),
         ],
@@ -84,11 +88,11 @@ def _title(name: str) -> str:
 
 def _labels(values: Sequence[JsonValue]) -> list[str]:
     """Name the values of a field, random numbers with as many digits as matter to a reader."""
-    rounded = {it: number_text(it) for it in values if isinstance(it, float)}
+    rounded = {value: number_text(value) for value in values if isinstance(value, float)}
     if len({*rounded.values()}) < len(rounded):
         rounded = {}
     names = zip(values, value_names(values), strict=True)
-    return [rounded.get(it, name) if isinstance(it, float) else name for it, name in names]
+    return [rounded.get(other, name) if isinstance(other, float) else name for other, name in names]
 
 
 def _plain(value: float) -> str:
@@ -110,7 +114,8 @@ def _figure(
 ) -> Figure:
     header = (*names, "median", "95 % interval", "least", "most")
     rows = [
-        [*(it[point] for it in labels), *_cells(measure, estimate)] for point, estimate in enumerate(measure.estimates)
+        [*(label[point] for label in labels), *_cells(measure, estimate)]
+        for point, estimate in enumerate(measure.estimates)
     ]
     if len(names) == 1:
         chart = curve(measure, fields[0], labels[0], names[0])
@@ -149,14 +154,16 @@ def _cells(measure: SweptMeasure, estimate: Estimate) -> list[str]:
 
 
 def _says(measure: SweptMeasure, labels: Sequence[Sequence[str]], names: Sequence[str]) -> str:
-    medians = [(it.median, point) for point, it in enumerate(measure.estimates) if it.median is not None]
+    medians = [
+        (estimate.median, point) for point, estimate in enumerate(measure.estimates) if estimate.median is not None
+    ]
     least, most = min(medians)[0], max(medians)[0]
     if least == most:
         return f"The median over seeds is {measure.text(least)} at all points."
 
     def where(wanted: float) -> str:
         places = [point for median, point in medians if median == wanted]
-        said = ", ".join(f"{name} {it[places[0]]}" for name, it in zip(names, labels, strict=True))
+        said = ", ".join(f"{name} {label[places[0]]}" for name, label in zip(names, labels, strict=True))
         return said + (f" and {counted(len(places) - 1, 'other point')}" if len(places) > 1 else "")
 
     return f"Least, {measure.text(least)}, with {where(least)}; most, {measure.text(most)}, with {where(most)}."
@@ -193,6 +200,9 @@ def _best(
         title="Points, best first",
         says=f"The best point has {rule}.",
         note="Medians over seeds. Points with a run that was cut off come last.",
-        header=(*names, *(it.title for it in measures.values())),
-        rows=[[*(it[point] for it in labels), *(_text(it, point) for it in measures.values())] for point in order],
+        header=(*names, *(measure.title for measure in measures.values())),
+        rows=[
+            [*(label[point] for label in labels), *(_text(measure, point) for measure in measures.values())]
+            for point in order
+        ],
     )

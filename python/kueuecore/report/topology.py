@@ -19,7 +19,7 @@ _BEGINS = (StepKind.ADMITTED, StepKind.REPLACED)
 _ENDS = (StepKind.STOPPED, StepKind.FINISHED, StepKind.DELETED)
 _BINS = 150
 # With more rows, show domains one level up; at the top level, only those with the most pods.
-_MOST_ROWS = 64
+_MAX_ROWS = 64
 
 
 def topology_figure(facts: Facts) -> Figure | None:
@@ -29,15 +29,15 @@ def topology_figure(facts: Facts) -> Figure | None:
         return None
     paths = [domain.values for domain in facts.run.domains]
     depth = max(map(len, paths))
-    while depth > 1 and len({path[:depth] for path in paths}) > _MOST_ROWS:
+    while depth > 1 and len({path[:depth] for path in paths}) > _MAX_ROWS:
         depth -= 1
     names = sorted({path[:depth] for path in paths})
     n_domains = len(names)
-    if n_domains > _MOST_ROWS:
+    if n_domains > _MAX_ROWS:
         held: dict[tuple[str, ...], int] = dict.fromkeys(names, 0)
         for path, n in zip(paths, np.bincount(placed["domain"], placed["pods"], len(paths)).tolist(), strict=True):
             held[path[:depth]] += int(n)
-        names = sorted(sorted(names, key=lambda it: (-held[it], it))[:_MOST_ROWS])
+        names = sorted(sorted(names, key=lambda name: (-held[name], name))[:_MAX_ROWS])
     row_of_path = {path: row for row, path in enumerate(names)}
     rows = np.array([row_of_path.get(path[:depth], -1) for path in paths], np.int64)[placed["domain"]]
     shown = _labels(names)
@@ -106,8 +106,8 @@ def _intervals(facts: Facts) -> tuple[Any, Any]:
     begins = np.isin(steps["kind"], [_KINDS.index(kind) for kind in _BEGINS])
     times = np.unique(np.concatenate([steps["time"], placed["time"]]))
     keys, wanted = (
-        it["workload"].astype(np.int64) * len(times) + np.searchsorted(times, it["time"])
-        for it in (steps[begins], placed)
+        entry["workload"].astype(np.int64) * len(times) + np.searchsorted(times, entry["time"])
+        for entry in (steps[begins], placed)
     )
     ends = until[begins][np.searchsorted(keys, wanted, "right") - 1]
     return (placed["time"] - run.start) / 1e9, (ends - run.start) / 1e9
@@ -135,10 +135,10 @@ def _lost(facts: Facts, shown: dict[tuple[str, ...], str]) -> tuple[list[dict[st
     found += [{"node": node, "t": time, "u": facts.seconds} for node, time in since.items()]
     if not found:
         return [], ""
-    first = min(float(str(it["t"])) for it in found)
-    n_nodes = len({it["node"] for it in found})
+    first = min(float(str(row["t"])) for row in found)
+    n_nodes = len({row["node"] for row in found})
     reported = f"{counted(n_nodes, 'node')} {'was' if n_nodes == 1 else 'were'} lost, the first {facts.happens(first)}."
     names_of = facts.run.node_names
-    for it in found:
-        it["row"] = rows.get(names_of[int(str(it["node"]))])
-    return [it for it in found if it["row"] is not None], reported
+    for row in found:
+        row["row"] = rows.get(names_of[int(str(row["node"]))])
+    return [row for row in found if row["row"] is not None], reported

@@ -16,7 +16,7 @@ __all__ = ["pending_figure", "usage_figures"]
 
 _MOST = 6
 # Leave out the line of a quota that is this many times the usage.
-_MOST_ABOVE = 5
+_MAX_ABOVE = 5
 _WITHIN = "within its quota"
 
 
@@ -27,13 +27,15 @@ def usage_figures(facts: Facts) -> Iterator[Figure]:
     nominal = np.bincount(code, facts.numbers("nominal"), n)
     loads = np.bincount(code, facts.numbers("usage"), n) / np.maximum(nominal, 1)
     there = np.unique(code).tolist()
-    for index, pair in enumerate(sorted(there, key=lambda it: (-loads[it], facts.pairs[it]))[:_MOST]):
+    for index, pair in enumerate(sorted(there, key=lambda value: (-loads[value], facts.pairs[value]))[:_MOST]):
         yield _usage_figure(facts, facts.pairs[pair], code == pair, f"usage{index}")
 
 
 def _usage_figure(facts: Facts, pair: tuple[str, str], rows: Any, name: str) -> Figure:
     what, (unit, suffix) = "/".join(pair), unit_of(pair[1])
-    usage, borrowed, nominal = (facts.sums(facts.numbers(it), rows) / unit for it in ("usage", "borrowed", "nominal"))
+    usage, borrowed, nominal = (
+        facts.sums(facts.numbers(text), rows) / unit for text in ("usage", "borrowed", "nominal")
+    )
     times, names = facts.moments[0], facts.names
     data = [
         {"t": round(t, 3), "queue": queue, "kind": kind, "amount": round(float(amounts[at, band]), 3), "place": place}
@@ -55,7 +57,7 @@ def _usage_figure(facts: Facts, pair: tuple[str, str], rows: Any, name: str) -> 
     quota, most_used = nominal.sum(axis=1), float(usage.sum(axis=1).max(initial=0))
     note = "The lighter part of a band is borrowed."
     # A line far above would flatten the areas.
-    if quota.max(initial=0) <= _MOST_ABOVE * most_used:
+    if quota.max(initial=0) <= _MAX_ABOVE * most_used:
         line = [{"t": round(t, 3), "quota": amount} for t, amount in zip(times.tolist(), quota.tolist(), strict=True)]
         dashed: dict[str, Any] = {"color": "currentColor", "strokeDash": [5, 4], "strokeWidth": 1.5}
         limit = alt.Chart(inline(line)).mark_line(interpolate="step-after", **dashed)
@@ -75,7 +77,7 @@ def _usage_figure(facts: Facts, pair: tuple[str, str], rows: Any, name: str) -> 
         picture=svg(chart, name=name),
         header=("ClusterQueue", "mean usage", "most", "most borrowed"),
         rows=[
-            [queue, *(f"{amount(it)}{suffix}" for it in row)]
+            [queue, *(f"{amount(entry)}{suffix}" for entry in row)]
             for queue, row in zip(names, np.stack(columns, 1).tolist(), strict=True)
         ],
     )
@@ -117,7 +119,7 @@ def pending_figure(facts: Facts) -> Figure:
         picture=svg(chart, name="pending"),
         header=("ClusterQueue", "most at once", "when", "at the end"),
         rows=[
-            [*it]
-            for it in zip(names, map(str, most), (facts.when(times[at]) for at in when), map(str, ends), strict=True)
+            [*entry]
+            for entry in zip(names, map(str, most), (facts.when(times[at]) for at in when), map(str, ends), strict=True)
         ],
     )

@@ -17,7 +17,7 @@ __all__ = ["waits_figure"]
 _PARTS = tuple(percent / 100 for percent in range(101))
 _MARKED = (0.5, 0.95)
 # With more queues the numbers beside the marks overlap.
-_MOST_NUMBERED = 4
+_MAX_NUMBERED = 4
 
 
 def waits_figure(facts: Facts) -> Figure:
@@ -25,7 +25,7 @@ def waits_figure(facts: Facts) -> Figure:
     jobs = facts.results.jobs
     wait, is_null = jobs["wait_seconds"].values, jobs["wait_seconds"].is_null
     has_waited = np.ones(len(wait), np.bool_) if is_null is None else ~is_null
-    queues = np.array([facts.shown(it or "") for it in jobs["cluster_queue"].to_list()], dtype=object)
+    queues = np.array([facts.shown(job or "") for job in jobs["cluster_queue"].to_list()], dtype=object)
     data: list[dict[str, Any]] = []
     rows = []
     for name in facts.job_names:
@@ -37,7 +37,7 @@ def waits_figure(facts: Facts) -> Figure:
             continue
         within = [within_which(waits, part) or 0.0 for part in _PARTS]
         points = zip(within, _PARTS, strict=True)
-        data += [{"wait": max(round(it, 3), 1.0), "part": part, "queue": name} for it, part in points]
+        data += [{"wait": max(round(point, 3), 1.0), "part": part, "queue": name} for point, part in points]
         shown = [clock(within[index]) for index in (50, 95, 100)]
         rows.append([name, str(int(mine.sum())), *shown, str(n_never)])
     waited = wait[has_waited]
@@ -68,13 +68,13 @@ def _chart(facts: Facts, data: list[dict[str, Any]], longest: float) -> Any:
     rules = alt.Chart(inline(levels)).encode(y=y)
     dashed = rules.mark_rule(strokeDash=[2, 4], color="currentColor", opacity=0.6)
     left = rules.mark_text(align="left", baseline="bottom", dx=4, dy=-2, color="currentColor", fontSize=11)
-    marked = [it for it in data if it["part"] in _MARKED]
+    marked = [entry for entry in data if entry["part"] in _MARKED]
     dots = alt.Chart(inline(marked)).encode(x=x, y=y, color=color).mark_point(filled=True, size=50, opacity=1)
     layers = [dashed, lines, dots, left.encode(text="name:N", x=alt.value(0))]
-    if len({it["queue"] for it in data}) <= _MOST_NUMBERED:
-        texts = [{**it, "text": clock(it["wait"])} for it in marked if it["wait"] > 1]
+    if len({entry["queue"] for entry in data}) <= _MAX_NUMBERED:
+        texts = [{**entry, "text": clock(entry["wait"])} for entry in marked if entry["wait"] > 1]
         for row, name in enumerate(facts.job_names):
             # One below the other: they may be close.
-            own = alt.Chart(inline([it for it in texts if it["queue"] == name])).encode(x=x, y=y, color=color)
+            own = alt.Chart(inline([text for text in texts if text["queue"] == name])).encode(x=x, y=y, color=color)
             layers.append(own.mark_text(align="left", baseline="top", dx=6, dy=4 + 13 * row).encode(text="text:N"))
     return alt.layer(*layers)

@@ -61,7 +61,9 @@ class JobRuns:
         workload, begin, end = begins["workload"].astype(np.int64), begins["time"], ends["time"].copy()
         has_ended = ends["kind"] == _FINISHED
         columns = run._core.work_columns()
-        time, of, pods, lost, idle = (np.frombuffer(it, type_) for it, type_ in zip(columns, _TYPES, strict=True))
+        time, of, pods, lost, idle = (
+            np.frombuffer(column, type_) for column, type_ in zip(columns, _TYPES, strict=True)
+        )
         place = last_before((workload, begin), (of.astype(np.int64), time))
         known = place >= 0
         place, time, pods, lost, idle = place[known], time[known], pods[known], lost[known], idle[known]

@@ -57,8 +57,8 @@ class JobTimes:
         table = run.outcome_table
         created, admitted = table["created"].copy(), table["admitted"].copy()
         number, born, since, was_evicted = (
-            np.frombuffer(it, type_)
-            for it, type_ in zip(run._core.present_columns(), ("<u4", "<i8", "<i8", "u1"), strict=True)
+            np.frombuffer(column, type_)
+            for column, type_ in zip(run._core.present_columns(), ("<u4", "<i8", "<i8", "u1"), strict=True)
         )
         created[number] = np.where(born > 0, born, -1)
         holds = since >= 0

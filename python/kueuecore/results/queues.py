@@ -25,7 +25,7 @@ def node_table(run: Run, log: UsageLog, *, is_queue: bool, step_seconds: float |
     columns.reverse()
     time = np.frombuffer(columns.pop(), "<i8")
     node, pair = (np.frombuffer(columns.pop(), "<u4").astype(np.int64) for _ in range(2))
-    flavors, resources = (tuple(it[part] for it in log.pair_names) for part in (0, 1))
+    flavors, resources = (tuple(pair_name[part] for pair_name in log.pair_names) for part in (0, 1))
     # Changes at the same time are sorted by name.
     order = np.lexsort((_rank(resources)[pair], _rank(flavors)[pair], _rank(tuple(nodes))[node], time))
     # Each unsorted column is freed before the next is sorted.

@@ -169,7 +169,7 @@ class Results:
             write_table(table, written[-1])
         summary = asdict(self.summary())
         summary["utilisation"] = {f"{flavor}/{resource}": n for (flavor, resource), n in summary["utilisation"].items()}
-        summary["left_out"] = [it.to_dict() for it in self._left_out]
+        summary["left_out"] = [out.to_dict() for out in self._left_out]
         for name, text in (("summary.json", json.dumps(summary, indent=2) + "\n"), ("metrics.prom", self.prometheus())):
             written.append(folder / name)
             with replaced(written[-1]) as file:

@@ -16,7 +16,7 @@ from kueuecore._text import shown
 __all__ = ["Column", "Table"]
 
 
-_MOST_SHOWN = 20
+_MAX_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +89,11 @@ class Table:
 
     def _repr_html_(self) -> str:
         """The first rows, for notebooks."""
-        columns = self.texts(0, min(len(self), _MOST_SHOWN))
+        columns = self.texts(0, min(len(self), _MAX_SHOWN))
         head = "".join(f"<th>{_cell(name)}</th>" for name in self.names)
         rows = ("".join(f"<td>{_cell(text)}</td>" for text in row) for row in zip(*columns, strict=True))
         body = "".join(f"<tr>{row}</tr>" for row in rows)
-        more = f"<p>{len(self)} rows</p>" if len(self) > _MOST_SHOWN else ""
+        more = f"<p>{len(self)} rows</p>" if len(self) > _MAX_SHOWN else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
     @property

@@ -155,6 +155,6 @@ def last_before(rows: tuple[Ints | Codes, Ints], wanted: tuple[Ints | Codes, Int
     _, rank = np.unique(np.concatenate([time, at]), return_inverse=True)
     n = int(rank.max(initial=0)) + 1
     # Products exceed 32 bits.
-    keys, looked_for = (np.asarray(it, np.int64) * n for it in (workload, of))
+    keys, looked_for = (np.asarray(entry, np.int64) * n for entry in (workload, of))
     place = np.searchsorted(keys + rank[: len(time)], looked_for + rank[len(time) :], "left") - 1
     return np.where((place >= 0) & (workload[place] == of), place, -1)

@@ -9,7 +9,7 @@ from kueuecore.scenarios.spans import checked_number, read_spans, read_weights
 
 __all__ = ["read_early_ends", "read_hourly_arrivals"]
 
-_MOST_PER_HOUR = 1e6
+_MAX_PER_HOUR = 1e6
 
 
 def read_hourly_arrivals(section: Fields, *, start: int, until: float | None, most: int) -> HourlyArrivals | None:
@@ -28,7 +28,7 @@ def read_hourly_arrivals(section: Fields, *, start: int, until: float | None, mo
     for name in ("count", "every"):
         if section.value(name) is not None:
             section.complain(name, f"both {name} and arrivals are given", "remove one of them")
-    per_hour = checked_number(fields, "perHour", 0.0, _MOST_PER_HOUR)
+    per_hour = checked_number(fields, "perHour", 0.0, _MAX_PER_HOUR)
     fields.has("perHour", "write how many jobs arrive per hour on average")
     by_hour = read_weights(fields, "byHour", HOURS, remedy="write 24, one for each hour from midnight in UTC")
     by_weekday = read_weights(fields, "byWeekday", DAYS, remedy="write 7, one for each day from Monday")

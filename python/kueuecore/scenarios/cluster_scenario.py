@@ -36,8 +36,8 @@ from kueuecore.world import AppliedWorld, World, is_workload
 __all__ = ["changes_of", "simulate_cluster"]
 
 # Far more than any cluster needs for its jobs.
-_MOST_CYCLES = 1_000_000
-_MOST_CYCLES_OF_A_JOB = 100
+_MAX_CYCLES = 1_000_000
+_MAX_CYCLES_OF_A_JOB = 100
 
 
 def simulate_cluster(
@@ -62,25 +62,25 @@ def simulate_cluster(
     present = present_work(rows.objects, scenario.present, seed=scenario.seed, start=scenario.start)
     # At the same time, nodes change first, then the timetable applies, then jobs arrive.
     events = [
-        *(_happening(*it) for it in present.running),
+        *(_happening(*row) for row in present.running),
         *changes_of(scenario, cluster),
-        *(_happening(*it) for it in present.waiting),
+        *(_happening(*problem) for problem in present.waiting),
     ]
     run = _run(scenario, cluster, present.objects, rows.copies, events, progress, checkpoint)
     created = [*rows.objects, *filter(None, map(_created, events))]
     queues = _cluster_queues(created)
     # Workloads of events have the first numbers, with those that waited at the start last among them. Those that ran at
     # the start are not jobs of the scenario.
-    n_before = sum(it is not None for it in map(_workload_of, events)) - len(present.waiting)
-    has_nodes = any(text_at(it.object, "kind") == "Node" for it in created)
+    n_before = sum(event is not None for event in map(_workload_of, events)) - len(present.waiting)
+    has_nodes = any(text_at(object_.object, "kind") == "Node" for object_ in created)
     jobs = _jobs(run, rows, present.waiting, queues, first=n_before, has_nodes=has_nodes)
     until = _until(scenario)
     notes = (
         *scenario.skipped,
         *scenario.notes,
-        *(note for it in scenario.traces for note in it.trace.notes),
-        *(f"{it}; until then the job waits" for it in rows.world.waiting),
-        *(f"{it}; it gets no Workload" for it in rows.world.ignored),
+        *(note for trace in scenario.traces for note in trace.trace.notes),
+        *(f"{problem}; until then the job waits" for problem in rows.world.waiting),
+        *(f"{ignored}; it gets no Workload" for ignored in rows.world.ignored),
         *rows.world.assumed,
         *evictions_beside(jobs, run),
     )
@@ -102,7 +102,7 @@ def simulate_cluster(
             *idle_failures(cluster.nodes, created, configuration=cluster.configuration, field="cluster.nodes"),
             *missing_queues(jobs, _local_queues(rows, present.waiting), queues, run.engine),
         ),
-        left_out=tuple(left_out for it in scenario.traces if (left_out := it.left_out).reasons),
+        left_out=tuple(left_out for trace in scenario.traces if (left_out := trace.left_out).reasons),
     )
 
 
@@ -132,7 +132,7 @@ def _run(
         checks=checks,
         now=scenario.start,
         until=_until(scenario),
-        max_cycles=max(_MOST_CYCLES, _MOST_CYCLES_OF_A_JOB * len(copies)),
+        max_cycles=max(_MAX_CYCLES, _MAX_CYCLES_OF_A_JOB * len(copies)),
         cycle_seconds=scenario.cycle_seconds,
         cycles=False,
         finished=False,
@@ -224,7 +224,7 @@ def _jobs(
     # Look up what jobs have in common once per waiting Workload and once per template.
     alike = np.concatenate([np.arange(n_waiting), n_waiting + copies.template.astype(np.int64)])[there]
     works = [*(arrival.work for arrival, _ in waiting), *rows.works]
-    homes = [queues.get(it, "") for it in _local_queues_alike(rows, waiting)]
+    homes = [queues.get(local_queue_name, "") for local_queue_name in _local_queues_alike(rows, waiting)]
     labels = {
         "work": Labels.of(works).of_rows(alike),
         "cluster_queue": Labels.of(homes).of_rows(alike),
@@ -235,8 +235,8 @@ def _jobs(
 
 def _local_queues_alike(rows: JobRows, waiting: Sequence[tuple[Arrival, Manifest]]) -> list[LocalQueueName]:
     """Return the LocalQueues of the Workloads that waited at the start, and of each template."""
-    templates = [plain_object(it.object) for it in rows.copies.templates if it.object is not None]
-    return [_local_queue(it) for it in [*(workload.object for _, workload in waiting), *templates]]
+    templates = [plain_object(template.object) for template in rows.copies.templates if template.object is not None]
+    return [_local_queue(other) for other in [*(workload.object for _, workload in waiting), *templates]]
 
 
 def _local_queues(rows: JobRows, waiting: Sequence[tuple[Arrival, Manifest]]) -> Counter[LocalQueueName]:
@@ -251,9 +251,9 @@ def _local_queues(rows: JobRows, waiting: Sequence[tuple[Arrival, Manifest]]) ->
 def _cluster_queues(objects: Iterable[Manifest]) -> Mapping[LocalQueueName, str]:
     """Return the ClusterQueue of each LocalQueue, which never changes, by its namespace and name."""
     return {
-        _place(it): text_at(it.object, "spec", "clusterQueue")
-        for it in objects
-        if text_at(it.object, "kind") == "LocalQueue"
+        _place(object_): text_at(object_.object, "spec", "clusterQueue")
+        for object_ in objects
+        if text_at(object_.object, "kind") == "LocalQueue"
     }
 
 

@@ -84,7 +84,7 @@ class LogNormal:
         """
         spread = log(p95 / mean) if mean > 0 and p95 > 0 else -1.0
         if not 0 <= spread <= _Z95**2 / 2:
-            raise ValueError(f"no lognormal distribution has them; write a p95 of 1 to {_MOST_P95} times the mean")
+            raise ValueError(f"no lognormal distribution has them; write a p95 of 1 to {_MAX_P95} times the mean")
         # Two distributions have that p95; take the narrower one.
         sigma = _Z95 - sqrt(_Z95**2 - 2 * spread)
         return cls(median=mean * exp(-(sigma**2) / 2), sigma=sigma)
@@ -94,7 +94,7 @@ class LogNormal:
         return _rounded(lambda: self.median * exp(random.gauss(0.0, self.sigma)))
 
 
-_MOST_P95 = 3.86
+_MAX_P95 = 3.86
 """Rounded down from exp(_Z95**2 / 2)."""
 
 

@@ -165,19 +165,23 @@ def with_edits(scenario: Scenario, edits: Sequence[Edit]) -> Scenario:
     Raises:
         ManifestError: Lists every edit that matches no object, or does not fit a matching one.
     """
-    objects = _Objects([it for it in edits if it.kind])
+    objects = _Objects([edit for edit in edits if edit.kind])
     fleet, generated = scenario.fleet, scenario.generated
     if fleet is not None:
-        workers = {name: replace(it, cluster=objects.of_cluster(it.cluster)) for name, it in fleet.workers.items()}
+        workers = {
+            name: replace(worker, cluster=objects.of_cluster(worker.cluster)) for name, worker in fleet.workers.items()
+        }
         fleet = replace(fleet, manager=objects.of_cluster(fleet.manager), workers=workers)
     if generated is not None:
-        generated = replace(generated, objects=tuple(it.object for it in objects.of(map(Manifest, generated.objects))))
+        generated = replace(
+            generated, objects=tuple(manifest.object for manifest in objects.of(map(Manifest, generated.objects)))
+        )
     result = replace(
         scenario,
         cluster=objects.of_cluster(scenario.cluster),
         fleet=fleet,
         generated=generated,
-        work=tuple(replace(it, job=objects.of([it.job])[0]) for it in scenario.work),
+        work=tuple(replace(work, job=objects.of([work.job])[0]) for work in scenario.work),
     )
     objects.end()
     return result
@@ -193,7 +197,7 @@ class _Objects:
         self._problems: list[Problem] = []
 
     def of(self, manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
-        return tuple(self._of_one(it) for it in manifests) if self._edits else tuple(manifests)
+        return tuple(self._of_one(manifest) for manifest in manifests) if self._edits else tuple(manifests)
 
     def of_cluster(self, part: ClusterPart) -> ClusterPart:
         return replace(part, objects=self.of(part.objects))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kueuecore._fields import Fields
 from kueuecore._json import text_at
-from kueuecore.fleet import MOST_MS, LinkSettings
+from kueuecore.fleet import MAX_MS, LinkSettings
 from kueuecore.multikueue import MANAGER, Dispatcher, OverflowPolicy
 from kueuecore.multikueue.functions import DispatchFunction
 from kueuecore.scenarios.cluster_part import ClusterPart
@@ -86,7 +86,7 @@ def read_fleet(
     else:
         manager = read_cluster(part)
         part.end()
-    workers = {name: _worker(it, read_cluster) for name, it in section.named_parts("workers")}
+    workers = {name: _worker(named_part, read_cluster) for name, named_part in section.named_parts("workers")}
     if not section.plain.get("workers"):
         section.complain("workers", "Required value", "name at least one worker with its objects")
     if MANAGER in workers:
@@ -96,7 +96,7 @@ def read_fleet(
         remedy = "add one to the manager, or rename the worker"
         section.complain(f"workers.{name}", "the manager has no MultiKueueCluster of this name", remedy)
     policy, overflow = section.part("policy"), section.part("overflow")
-    disconnections = tuple(_disconnection(it, workers) for it in section.parts("disconnections"))
+    disconnections = tuple(_disconnection(part, workers) for part in section.parts("disconnections"))
     fleet = FleetPart(
         manager=manager,
         workers=workers,
@@ -110,8 +110,8 @@ def read_fleet(
 
 def _names_of(cluster: ClusterPart, kind: str) -> frozenset[str]:
     """Return the names of all objects of a kind, in any namespace."""
-    objects = (it.object for it in cluster.objects)
-    return frozenset(text_at(it, "metadata", "name") for it in objects if text_at(it, "kind") == kind)
+    objects = (object_.object for object_ in cluster.objects)
+    return frozenset(text_at(object_, "metadata", "name") for object_ in objects if text_at(object_, "kind") == kind)
 
 
 def _worker(section: Fields, read_cluster: Callable[[Fields], ClusterPart]) -> WorkerPart:
@@ -127,12 +127,12 @@ def _worker(section: Fields, read_cluster: Callable[[Fields], ClusterPart]) -> W
 
 def _link(section: Fields) -> LinkSettings:
     defaults = LinkSettings()
-    least = section.whole("leastMs", defaults.least_ms, most=MOST_MS)
-    most = section.whole("mostMs", max(defaults.most_ms, least), most=MOST_MS)
+    least = section.whole("leastMs", defaults.least_ms, most=MAX_MS)
+    most = section.whole("mostMs", max(defaults.most_ms, least), most=MAX_MS)
     lost_requests = section.whole("lostRequests", defaults.lost_requests, most=1000)
     lost_answers = section.whole("lostAnswers", defaults.lost_answers, most=1000)
     repeated_events = section.whole("repeatedEvents", defaults.repeated_events, most=1000)
-    timeout = section.whole("timeoutMs", defaults.timeout_ms, most=MOST_MS)
+    timeout = section.whole("timeoutMs", defaults.timeout_ms, most=MAX_MS)
     section.end()
     if most < least:
         section.complain("mostMs", f"Invalid value: {most}", f"write at least leastMs, which is {least}")

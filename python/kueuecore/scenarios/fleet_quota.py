@@ -19,24 +19,28 @@ def quotas_of(fleet: Fleet, workers: tuple[str, ...]) -> tuple[QuotaOutcome, ...
 
     This is what could be used if everything were idle, including all that may be borrowed from a cohort.
     """
-    checks = {text_at(it, "metadata", "name") for it in fleet.objects("AdmissionCheck") if is_of_multikueue(it)}
+    checks = {
+        text_at(object_, "metadata", "name") for object_ in fleet.objects("AdmissionCheck") if is_of_multikueue(object_)
+    }
     manager, found = fleet.nodes[MANAGER], []
     for queue in fleet.objects("ClusterQueue"):
         strategy = list_at(queue, "spec", "admissionChecksStrategy", "admissionChecks")
-        if not checks & {text_at(it, "name") for it in strategy}:
+        if not checks & {text_at(check, "name") for check in strategy}:
             continue
         name = text_at(queue, "metadata", "name")
-        keys = {_key(it) for it in fleet.objects("LocalQueue") if text_at(it, "spec", "clusterQueue") == name}
-        there = {it: _usable(fleet.nodes[it], _targets(fleet.nodes[it], keys)) for it in workers}
+        keys = {
+            _key(object_) for object_ in fleet.objects("LocalQueue") if text_at(object_, "spec", "clusterQueue") == name
+        }
+        there = {worker: _usable(fleet.nodes[worker], _targets(fleet.nodes[worker], keys)) for worker in workers}
         for resource, amount in _usable(manager, {name}).items():
-            by_worker = {worker: it.get(resource, Fraction()) for worker, it in there.items()}
+            by_worker = {worker: text.get(resource, Fraction()) for worker, text in there.items()}
             found.append(QuotaOutcome(cluster_queue=name, resource=resource, manager=amount, by_worker=by_worker))
     return tuple(found)
 
 
 def _targets(node: Node, keys: set[tuple[str, str]]) -> set[str]:
     """Return the ClusterQueues behind some LocalQueues."""
-    return {text_at(it, "spec", "clusterQueue") for it in node.objects("LocalQueue") if _key(it) in keys}
+    return {text_at(object_, "spec", "clusterQueue") for object_ in node.objects("LocalQueue") if _key(object_) in keys}
 
 
 def _usable(node: Node, queues: set[str]) -> dict[str, Fraction | None]:

@@ -35,14 +35,14 @@ __all__ = ["simulate_fleet"]
 
 _DAY_NS = 24 * 3600 * SECOND_NS
 # Without `until`: what has not ended a day after the last outside event never will.
-_LONGEST_NS = _DAY_NS
+_MAX_NS = _DAY_NS
 # Far more than happens in a fleet, per job, and per day on which a worker is unreachable.
-_MOST_STEPS = 100_000
-_MOST_STEPS_OF_A_JOB = 1_000
-_MOST_STEPS_OF_A_DAY = 2_000
-_MOST_DAYS = 100
+_MAX_STEPS = 100_000
+_MAX_STEPS_OF_A_JOB = 1_000
+_MAX_STEPS_OF_A_DAY = 2_000
+_MAX_DAYS = 100
 # More notes than anyone reads.
-_MOST_OUTAGES = 10
+_MAX_OUTAGES = 10
 
 _Happening: TypeAlias = tuple[int, Callable[[Fleet], None]]
 
@@ -55,14 +55,14 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
         OutOfTimeError: It would run past April 2262.
     """
     arrivals = arrivals_of(scenario.work, scenario.seed)
-    objects, applied = _checked_objects(scenario, part, [it.job for it in arrivals])
+    objects, applied = _checked_objects(scenario, part, [arrival.job for arrival in arrivals])
     happenings = sorted(
         [*_disconnections(scenario, part), *_failures(scenario, part), *_arrivals(scenario, arrivals)],
-        key=lambda it: it[0],
+        key=lambda disconnection: disconnection[0],
     )
     end = _end(scenario, happenings)
-    days = min((end - scenario.start) // _DAY_NS, _MOST_DAYS)
-    most_steps = _MOST_STEPS + _MOST_STEPS_OF_A_JOB * len(arrivals) + _MOST_STEPS_OF_A_DAY * days * len(part.workers)
+    days = min((end - scenario.start) // _DAY_NS, _MAX_DAYS)
+    most_steps = _MAX_STEPS + _MAX_STEPS_OF_A_JOB * len(arrivals) + _MAX_STEPS_OF_A_DAY * days * len(part.workers)
     stops = scenario.until_seconds is None
     fleet = _fleet(scenario, part)
     watch, ending, notes = FleetWatch(fleet, arrivals), ScenarioEnding.COMPLETE, list[str]()
@@ -91,7 +91,7 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
         quotas=quotas_of(fleet, tuple(part.workers)),
         warnings=(
             *warnings_of(applied, others=fleet.manager.manager_kinds),
-            *(it for name in objects for it in _idle_failures(part, name, objects[name])),
+            *(failure for name in objects for failure in _idle_failures(part, name, objects[name])),
         ),
     )
 
@@ -106,17 +106,22 @@ def _checked_objects(
     Raises:
         ManifestError: Everything that is wrong with the objects or the jobs.
     """
-    for it in jobs:
-        if not is_job(it.object):
+    for job in jobs:
+        if not is_job(job.object):
             remedy = f"use one of {', '.join(KINDS)}"
-            raise ManifestError([it.problem("jobs of this kind cannot run in a fleet", remedy=remedy)])
-        run_ns(it.object)
+            raise ManifestError([job.problem("jobs of this kind cannot run in a fleet", remedy=remedy)])
+        run_ns(job.object)
     checked, applied = {}, []
-    for name, cluster in {**{name: it.cluster for name, it in part.workers.items()}, MANAGER: part.manager}.items():
+    for name, cluster in {
+        **{name: worker.cluster for name, worker in part.workers.items()},
+        MANAGER: part.manager,
+    }.items():
         given = [*nodes_of(cluster.nodes, start=scenario.start), *cluster.objects]
         world = World.of([*given, *(jobs if name == MANAGER else ())], configuration=cluster.configuration)
         applied.append(world.apply_to(Engine(cluster.configuration), now=scenario.start, dry_run=True))
-        checked[name] = [it for it in world.manifests if text_at(it.object, "kind") not in (*KINDS, "Workload")]
+        checked[name] = [
+            manifest for manifest in world.manifests if text_at(manifest.object, "kind") not in (*KINDS, "Workload")
+        ]
     return checked, applied
 
 
@@ -140,9 +145,9 @@ def _outages(fleet: Fleet, start: int) -> Iterator[str]:
             since = lost.pop(worker)
             found.append((since, f"{worker} was lost after {span(since - start)}, and back after {span(time - start)}"))
     found += [(since, f"{worker} was lost after {span(since - start)}, and not back") for worker, since in lost.items()]
-    yield from (says for _, says in sorted(found)[:_MOST_OUTAGES])
-    if len(found) > _MOST_OUTAGES:
-        yield f"workers were lost {len(found) - _MOST_OUTAGES} more times"
+    yield from (says for _, says in sorted(found)[:_MAX_OUTAGES])
+    if len(found) > _MAX_OUTAGES:
+        yield f"workers were lost {len(found) - _MAX_OUTAGES} more times"
 
 
 def _idle_failures(part: FleetPart, name: str, objects: Sequence[Manifest]) -> Iterator[str]:
@@ -153,7 +158,9 @@ def _idle_failures(part: FleetPart, name: str, objects: Sequence[Manifest]) -> I
 
 
 def _fleet(scenario: Scenario, part: FleetPart) -> Fleet:
-    nodes = {name: _settings(scenario, name, it.cluster, it.starts_pods) for name, it in part.workers.items()}
+    nodes = {
+        name: _settings(scenario, name, worker.cluster, worker.starts_pods) for name, worker in part.workers.items()
+    }
     nodes[MANAGER] = _settings(scenario, MANAGER, part.manager, starts_pods=True)
     return Fleet(
         part.workers,
@@ -162,7 +169,7 @@ def _fleet(scenario: Scenario, part: FleetPart) -> Fleet:
         nodes=nodes,
         dispatcher=_dispatcher(part),
         overflow=part.overflow,
-        links={name: it.link for name, it in part.workers.items()},
+        links={name: worker.link for name, worker in part.workers.items()},
     )
 
 
@@ -174,34 +181,42 @@ def _settings(scenario: Scenario, name: str, cluster: ClusterPart, starts_pods: 
 
 
 def _arrivals(scenario: Scenario, arrivals: Sequence[Arrival]) -> Iterator[_Happening]:
-    for it in arrivals:
-        at = scenario.start + round(it.at * SECOND_NS)
-        yield at, methodcaller("submit", it.job, run_seconds=it.plan.run_seconds, ends_failed=it.plan.ends_failed)
+    for arrival in arrivals:
+        at = scenario.start + round(arrival.at * SECOND_NS)
+        yield (
+            at,
+            methodcaller(
+                "submit", arrival.job, run_seconds=arrival.plan.run_seconds, ends_failed=arrival.plan.ends_failed
+            ),
+        )
 
 
 def _disconnections(scenario: Scenario, part: FleetPart) -> Iterator[_Happening]:
-    for it in part.disconnections:
-        begin = scenario.start + round(it.at * SECOND_NS)
-        yield begin, methodcaller("cut", it.worker)
-        if it.lasts is not None:
-            yield begin + round(it.lasts * SECOND_NS), methodcaller("mend", it.worker)
+    for disconnection in part.disconnections:
+        begin = scenario.start + round(disconnection.at * SECOND_NS)
+        yield begin, methodcaller("cut", disconnection.worker)
+        if disconnection.lasts is not None:
+            yield begin + round(disconnection.lasts * SECOND_NS), methodcaller("mend", disconnection.worker)
 
 
 def _failures(scenario: Scenario, part: FleetPart) -> Iterator[_Happening]:
-    for name, cluster in {MANAGER: part.manager, **{name: it.cluster for name, it in part.workers.items()}}.items():
-        for it in node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start):
-            at = scenario.start + round(it.at * SECOND_NS)
-            if it.manifest is None:
-                yield at, methodcaller("delete", "Node", it.name, cluster=name)
+    for name, cluster in {
+        MANAGER: part.manager,
+        **{name: worker.cluster for name, worker in part.workers.items()},
+    }.items():
+        for node_change in node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start):
+            at = scenario.start + round(node_change.at * SECOND_NS)
+            if node_change.manifest is None:
+                yield at, methodcaller("delete", "Node", node_change.name, cluster=name)
             else:
-                yield at, methodcaller("apply", it.manifest, cluster=name)
+                yield at, methodcaller("apply", node_change.manifest, cluster=name)
 
 
 def _end(scenario: Scenario, happenings: Sequence[_Happening]) -> int:
     """Return the latest end, in nanoseconds since 1970."""
     if scenario.until_seconds is not None:
         return scenario.start + round(scenario.until_seconds * SECOND_NS)
-    end = max((time for time, _ in happenings), default=scenario.start) + _LONGEST_NS
+    end = max((time for time, _ in happenings), default=scenario.start) + _MAX_NS
     if end >= END_NS:
         raise OutOfTimeError("the day after the last event goes")
     return end

@@ -62,7 +62,7 @@ class _Seen:
             self.cluster = text_at(workload, "status", "clusterName") or ON_MANAGER
         # Kueue resets the check after finishing the workload.
         checks = list_at(workload, "status", "admissionChecks")
-        rejections = (text_at(it, "message") for it in checks if text_at(it, "state") == "Rejected")
+        rejections = (text_at(check, "message") for check in checks if text_at(check, "state") == "Rejected")
         self.rejection = next(rejections, self.rejection)
         self.n_evictions += is_evicted and not self.is_evicted
         self.is_admitted, self.is_evicted = is_admitted, is_evicted
@@ -83,7 +83,7 @@ class _Seen:
         before = self.placed.pop(cluster, {})
         if happened != "DELETED":
             self.placed[cluster] = workload
-        for_nodes = [_is_evicted_for_nodes(it) for it in (before, workload)]
+        for_nodes = [_is_evicted_for_nodes(entry) for entry in (before, workload)]
         self.n_node_evictions += for_nodes == [False, True]
         had_failed = bool(list_at(before, "status", "unhealthyNodes"))
         has_failed = bool(list_at(workload, "status", "unhealthyNodes"))
@@ -100,7 +100,7 @@ class _Seen:
         if self.rejection:
             return self.rejection
         checks = list_at(self.workload, "status", "admissionChecks")
-        reported = (text_at(it, "message") for it in checks if text_at(it, "state") != "Ready")
+        reported = (text_at(check, "message") for check in checks if text_at(check, "state") != "Ready")
         return next(filter(None, reported), text_at(condition(self.workload, "QuotaReserved"), "message"))
 
 
@@ -114,7 +114,7 @@ class FleetWatch:
 
     def __init__(self, fleet: Fleet, arrivals: Sequence[Arrival]) -> None:
         self._fleet = fleet
-        self._jobs = {(it.key[1], it.key[2]): _Seen(it) for it in arrivals}
+        self._jobs = {(arrival.key[1], arrival.key[2]): _Seen(arrival) for arrival in arrivals}
         self._names: dict[_JobKey, _Seen] = {}
         self._versions = {name: node.api.version for name, node in fleet.nodes.items()}
         # Workloads that ask for the same wait for one cause, which takes a search to find.
@@ -131,7 +131,7 @@ class FleetWatch:
     @property
     def is_over(self) -> bool:
         """Whether all jobs have arrived and ended."""
-        return all(it.is_over for it in self._jobs.values())
+        return all(job.is_over for job in self._jobs.values())
 
     def outcomes(self) -> tuple[JobOutcome, ...]:
         """Return the outcomes of the jobs that have arrived, in order."""
@@ -172,7 +172,7 @@ class FleetWatch:
             n_replacements=seen.n_replacements,
             n_node_evictions=seen.n_node_evictions,
             n_copies=seen.n_copies,
-            copy_wait_ns=seen.copy_wait_ns + sum(self._fleet.now - it for it in seen.waiting_copies.values()),
+            copy_wait_ns=seen.copy_wait_ns + sum(self._fleet.now - copy for copy in seen.waiting_copies.values()),
             message=seen.message or self._cause(seen),
         )
 
@@ -202,4 +202,4 @@ def _is_evicted_for_nodes(workload: JsonObject) -> bool:
 def _places(workload: JsonObject) -> list[JsonValue]:
     """Return where the pods of each pod set are."""
     pod_sets = list_at(workload, "status", "admission", "podSetAssignments")
-    return [object_at(it).get("topologyAssignment") for it in pod_sets]
+    return [object_at(pod_set).get("topologyAssignment") for pod_set in pod_sets]

@@ -30,7 +30,7 @@ _POLICIES = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
 _RECLAIM = ("Never", "LowerPriority", "Any")
 _CONSTRAINTS = ("required", "preferred", "balanced")
 _MOST = 1_000_000
-_MOST_MS = 2**31
+_MAX_MS = 2**31
 _TOO_MANY = f"write counts that make at most {_MOST} of them"
 
 
@@ -132,10 +132,10 @@ def read_generator(path: str | Path) -> GeneratedRun:
     flavor = _flavor(top)
     objects = [*_nodes(top), flavor]
     top.has("cohorts", "write at least one cohort")
-    cohorts = tuple(_cohort_set(it, text_at(flavor, "metadata", "name")) for it in top.parts("cohorts"))
+    cohorts = tuple(_cohort_set(part, text_at(flavor, "metadata", "name")) for part in top.parts("cohorts"))
     top.end()
     n_workloads = sum(
-        cohort.count * queues.count * sum(it.count * len(it.work) for it in queues.sets)
+        cohort.count * queues.count * sum(set_.count * len(set_.work) for set_ in queues.sets)
         for cohort in cohorts
         for queues in cohort.queue_sets
     )
@@ -146,9 +146,9 @@ def read_generator(path: str | Path) -> GeneratedRun:
         top.complain("cohorts", f"{n_queues} ClusterQueues are too many", _TOO_MANY)
     if top.problems:
         raise ManifestError(top.problems)
-    queues_of = [(queue, it) for _, queue, _, it in _queues(cohorts)]
-    for _, queue, cohort, it in _queues(cohorts):
-        objects += _queue(queue, cohort, it)
+    queues_of = [(queue, other) for _, queue, _, other in _queues(cohorts)]
+    for _, queue, cohort, other in _queues(cohorts):
+        objects += _queue(queue, cohort, other)
     return GeneratedRun(objects=tuple(objects), copies=_copies(queues_of))
 
 
@@ -156,7 +156,7 @@ def _document(path: str | Path) -> Manifest:
     """Read the only mapping in a file."""
     problems: list[Problem] = []
     files = contents(path, problems, recursive=False)
-    found = [it for file in files for it in parse_mappings(file.data, file=file.name, strict=True)]
+    found = [mapping for file in files for mapping in parse_mappings(file.data, file=file.name, strict=True)]
     if len(found) != 1 and not problems:
         problems.append(Problem(f"{len(found)} documents", file=str(path), remedy="give one document"))
     if problems:
@@ -207,13 +207,15 @@ def _copies(queues: Sequence[tuple[str, _QueueSet]]) -> Copies:
             rows = np.empty((6, n), np.int64)
             rows[0], rows[1], rows[2], rows[3] = (step + 1) * work_set.interval_ms, step, index, place
             rows[4] = len(templates) + step % n_classes
-            rows[5] = np.tile([round(it.run_seconds * 1000) for it in work_set.work], work_set.count)
+            rows[5] = np.tile([round(work.run_seconds * 1000) for work in work_set.work], work_set.count)
             parts.append(rows)
-            templates += (_template(queue, it) for it in work_set.work)
+            templates += (_template(queue, work) for work in work_set.work)
             key = (id(queue_set), index)
             if key not in names_of:
                 numbered = product(range(work_set.count), enumerate(work_set.work))
-                names_of[key] = [f"{it.class_name}-{index}-{number}-{kind}" for number, (kind, it) in numbered]
+                names_of[key] = [
+                    f"{manifest.class_name}-{index}-{number}-{kind}" for number, (kind, manifest) in numbered
+                ]
             names += names_of[key]
     if not parts:
         return no_copies()
@@ -245,18 +247,18 @@ def _nodes(top: Fields) -> Iterator[JsonObject]:
     section.has("name", "write the name of the Topology")
     name, levels = section.text("name"), list[tuple[str, int, str]]()
     cpu, memory = "96", "256Gi"
-    for it in section.parts("levels"):
+    for part in section.parts("levels"):
         for required in ("name", "nodeLabel"):
-            it.has(required, "write it for each level")
-        levels.append((it.text("name"), it.whole("count", 0, most=_MOST), it.text("nodeLabel")))
-        capacity = it.part("capacity")
+            part.has(required, "write it for each level")
+        levels.append((part.text("name"), part.whole("count", 0, most=_MOST), part.text("nodeLabel")))
+        capacity = part.part("capacity")
         if capacity is not None:
             # As in Kueue, the last level's counts.
             cpu, memory = _quantity(capacity, "cpu") or "96", _quantity(capacity, "memory") or "256Gi"
             capacity.end()
         else:
             cpu, memory = "96", "256Gi"
-        it.end()
+        part.end()
     section.end()
     if len(levels) < 2:
         section.complain("levels", f"{len(levels)} levels", "write at least two")
@@ -305,7 +307,7 @@ def _flavor(top: Fields) -> JsonObject:
 def _cohort_set(section: Fields, flavor: str) -> _CohortSet:
     section.has("className", "write the name of the cohorts")
     name, count = section.text("className"), section.whole("count", 0, most=_MOST)
-    queues = tuple(_queue_set(it, flavor) for it in section.parts("queuesSets"))
+    queues = tuple(_queue_set(part, flavor) for part in section.parts("queuesSets"))
     section.end()
     return _CohortSet(name, count, queues)
 
@@ -324,7 +326,7 @@ def _queue_set(section: Fields, flavor: str) -> _QueueSet:
         policy = section.text(field, one_of=policies)
         if policy:
             preemption[field] = policy
-    sets = tuple(_work_set(it) for it in section.parts("workloadsSets"))
+    sets = tuple(_work_set(part) for part in section.parts("workloadsSets"))
     section.end()
     spec: JsonObject = {
         "namespaceSelector": {},
@@ -336,8 +338,8 @@ def _queue_set(section: Fields, flavor: str) -> _QueueSet:
 
 def _work_set(section: Fields) -> _WorkSet:
     count = section.whole("count", 0, most=_MOST)
-    interval = section.whole("creationIntervalMs", 0, most=_MOST_MS)
-    work = tuple(_work(it) for it in section.parts("workloads"))
+    interval = section.whole("creationIntervalMs", 0, most=_MAX_MS)
+    work = tuple(_work(part) for part in section.parts("workloads"))
     section.end()
     return _WorkSet(count, interval, work)
 
@@ -345,7 +347,7 @@ def _work_set(section: Fields) -> _WorkSet:
 def _work(section: Fields) -> _Work:
     for required in ("className", "request"):
         section.has(required, "write it for each class of workloads")
-    name, runtime = section.text("className"), section.whole("runtimeMs", 0, most=_MOST_MS)
+    name, runtime = section.text("className"), section.whole("runtimeMs", 0, most=_MAX_MS)
     priority = section.whole("priority", 0, least=-(2**31), most=2**31 - 1)
     container: JsonObject = {"name": "c", "resources": {"requests": {"cpu": _quantity(section, "request")}}}
     level, constraint = section.text("tasLevel"), section.text("tasConstraint", one_of=_CONSTRAINTS)

@@ -23,16 +23,20 @@ def idle_failures(
         configuration: Kueue's Configuration.
         field: Where the groups stand in the scenario.
     """
-    failing = [(index, it) for index, it in enumerate(groups) if it.failures]
+    failing = [(index, group) for index, group in enumerate(groups) if group.failures]
     if not failing:
         return
-    given = [it.object for it in objects]
-    flavors = [it for it in given if text_at(it, "kind") == "ResourceFlavor" and text_at(it, "spec", "topologyName")]
-    hosts = {_name(it) for it in given if text_at(it, "kind") == "Topology" and _ends_at_hosts(it)}
+    given = [object_.object for object_ in objects]
+    flavors = [
+        other
+        for other in given
+        if text_at(other, "kind") == "ResourceFlavor" and text_at(other, "spec", "topologyName")
+    ]
+    hosts = {_name(other) for other in given if text_at(other, "kind") == "Topology" and _ends_at_hosts(other)}
     is_off = configuration is not None and not configuration.is_enabled("TopologyAwareScheduling")
     for index, group in failing:
-        there = [] if is_off else [it for it in flavors if _selects(it, group)]
-        names = sorted({text_at(it, "spec", "topologyName") for it in there})
+        there = [] if is_off else [flavor for flavor in flavors if _selects(flavor, group)]
+        names = sorted({text_at(flavor, "spec", "topologyName") for flavor in there})
         if is_off:
             says = "they change nothing: without the gate TopologyAwareScheduling Kueue ignores nodes; turn it on"
         elif not there:
@@ -53,7 +57,7 @@ def idle_failures(
 def _selects(flavor: JsonObject, group: NodeGroup) -> bool:
     wanted = texts_at(flavor, "spec", "nodeLabels").items()
     labels = (texts_at(group.manifest(node, since=0).object, "metadata", "labels") for node in group.nodes())
-    return any(wanted <= it.items() for it in labels)
+    return any(wanted <= label.items() for label in labels)
 
 
 def _name(given: JsonObject) -> str:
@@ -61,4 +65,4 @@ def _name(given: JsonObject) -> str:
 
 
 def _ends_at_hosts(topology: JsonObject) -> bool:
-    return [text_at(it, "nodeLabel") for it in list_at(topology, "spec", "levels")][-1:] == [HOSTNAME]
+    return [text_at(level, "nodeLabel") for level in list_at(topology, "spec", "levels")][-1:] == [HOSTNAME]

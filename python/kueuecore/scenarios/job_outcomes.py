@@ -142,7 +142,7 @@ class Labels:
             (('b', 'a'), [0, 1, 0])
         """
         codes: dict[str, int] = {}
-        rows = np.fromiter((codes.setdefault(it, len(codes)) for it in values), np.int64, len(values))
+        rows = np.fromiter((codes.setdefault(value, len(codes)) for value in values), np.int64, len(values))
         return cls(tuple(codes), rows)
 
     def of_rows(self, rows: npt.NDArray[np.int64]) -> Labels:
@@ -181,15 +181,15 @@ class JobOutcomes(Sequence[JobOutcome]):
     def of(cls, jobs: Sequence[JobOutcome]) -> JobOutcomes:
         """Make outcomes from objects."""
         numbers = empty_numbers(len(jobs))
-        for row, it in enumerate(jobs):
-            times = (it.created, it.admitted, it.finished)
-            counts = (it.n_admissions, it.n_evictions, it.n_replacements, it.n_node_evictions, it.n_copies)
+        for row, job in enumerate(jobs):
+            times = (job.created, job.admitted, job.finished)
+            counts = (job.n_admissions, job.n_evictions, job.n_replacements, job.n_node_evictions, job.n_copies)
             known = (_NEVER if time is None else time for time in times)
-            numbers[row] = (*known, it.has_failed, *counts, it.copy_wait_ns)
+            numbers[row] = (*known, job.has_failed, *counts, job.copy_wait_ns)
         labels = {
-            "work": Labels.of([it.work for it in jobs]),
-            "cluster_queue": Labels.of([it.cluster_queue for it in jobs]),
-            "cluster": Labels.of([it.cluster for it in jobs]),
+            "work": Labels.of([job.work for job in jobs]),
+            "cluster_queue": Labels.of([job.cluster_queue for job in jobs]),
+            "cluster": Labels.of([job.cluster for job in jobs]),
         }
 
         def names(row: int) -> JobNames:
@@ -266,4 +266,4 @@ def node_evictions(status: JsonObject) -> int:
         2
     """
     evictions = list_at(status, "schedulingStats", "evictions")
-    return sum(int_at(it, "count") for it in evictions if text_at(it, "reason") == "NodeFailures")
+    return sum(int_at(eviction, "count") for eviction in evictions if text_at(eviction, "reason") == "NodeFailures")

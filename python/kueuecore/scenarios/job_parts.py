@@ -56,7 +56,10 @@ def generated_part(copies: Copies) -> JobPart:
     """Return the Workloads from a file of Kueue's performance tests."""
     return JobPart(
         templates=copies.templates,
-        works=[work_class({} if it.object is None else plain_object(it.object)) for it in copies.templates],
+        works=[
+            work_class({} if template.object is None else plain_object(template.object))
+            for template in copies.templates
+        ],
         template=copies.template.astype(np.int64),
         names=[copies.name(row) for row in range(len(copies))],
         at=copies.at,
@@ -77,9 +80,9 @@ def trace_parts(trace: TracePart) -> Iterator[JobPart]:
 def _trace_part(work: str, rows: Submissions) -> JobPart:
     n, resources = len(np.atleast_1d(rows.queue)), list(rows.requests)
     columns = (rows.queue, rows.priority, rows.count, rows.ends_failed, *rows.requests.values())
-    table = np.stack([np.broadcast_to(np.asarray(it, np.int64), (n,)) for it in columns], axis=1)
+    table = np.stack([np.broadcast_to(np.asarray(column, np.int64), (n,)) for column in columns], axis=1)
     kinds, template = np.unique(table, axis=0, return_inverse=True)
-    at, runs = (np.broadcast_to(np.asarray(it, np.float64), (n,)) for it in (rows.at, rows.run_seconds))
+    at, runs = (np.broadcast_to(np.asarray(entry, np.float64), (n,)) for entry in (rows.at, rows.run_seconds))
 
     def workload(queue: int, priority: int, count: int, ends_failed: int, *amounts: int) -> Happening:
         requests: JsonObject = {
@@ -101,7 +104,7 @@ def _trace_part(work: str, rows: Submissions) -> JobPart:
         return f"{rows.prefix}{rows.first + row}"
 
     return JobPart(
-        templates=[workload(*it) for it in kinds.tolist()],
+        templates=[workload(*kind) for kind in kinds.tolist()],
         works=[work] * len(kinds),
         template=template.reshape(n),
         names=[name(row) for row in range(n)],

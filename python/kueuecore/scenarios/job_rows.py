@@ -87,37 +87,37 @@ class JobRows:
         Raises:
             ManifestError: Kueue's webhooks would refuse a job, or two jobs have the same name.
         """
-        drawn = [_Drawn.of(it, seed) for it in work]
+        drawn = [_Drawn.of(work, seed) for work in work]
         # Most jobs of a work differ only in name: then two of them stand for all.
-        ends = [arrival for it in drawn for arrival in it.ends]
+        ends = [arrival for work in drawn for arrival in work.ends]
         made = _Made.of(given, ends, configuration, trusted=trusted)
-        alike = [it.has_one_workload_each(made) for it in drawn]
+        alike = [work.has_one_workload_each(made) for work in drawn]
         if not all(alike):
-            arrivals = [it.ends if is_alike else it.arrivals for it, is_alike in zip(drawn, alike, strict=True)]
+            arrivals = [work.ends if is_alike else work.arrivals for work, is_alike in zip(drawn, alike, strict=True)]
             made = _Made.of(given, [arrival for part in arrivals for arrival in part], configuration, trusted=trusted)
         parts = [] if generated is None else [generated_part(generated.copies)]
         parts += (part for trace in traces for part in trace_parts(trace))
-        for it, is_alike in zip(drawn, alike, strict=True):
-            parts.append(it.numbered_part(made) if is_alike else it.part(made))
+        for other, is_alike in zip(drawn, alike, strict=True):
+            parts.append(other.numbered_part(made) if is_alike else other.part(made))
         _check_names(parts, work)
         return cls._of_parts(made, parts)
 
     @classmethod
     def _of_parts(cls, made: _Made, parts: Sequence[JobPart]) -> JobRows:
-        firsts = np.cumsum([0, *(len(it.templates) for it in parts)])
-        lengths = [len(it.names) for it in parts]
+        firsts = np.cumsum([0, *(len(part.templates) for part in parts)])
+        lengths = [len(part.names) for part in parts]
         template = np.concatenate(
-            [it.template + first for it, first in zip(parts, firsts, strict=False)] or [np.empty(0, np.int64)]
+            [part.template + first for part, first in zip(parts, firsts, strict=False)] or [np.empty(0, np.int64)]
         )
-        at = np.concatenate([it.at for it in parts] or [np.empty(0)])
-        runs = np.concatenate([it.runs for it in parts] or [np.empty(0)])
+        at = np.concatenate([part.at for part in parts] or [np.empty(0)])
+        runs = np.concatenate([part.runs for part in parts] or [np.empty(0)])
         part = np.repeat(np.arange(len(parts)), lengths)
         place = np.concatenate([np.arange(n) for n in lengths] or [np.empty(0, np.int64)])
         order = np.argsort(at, kind="stable")
-        every = [name for it in parts for name in it.names]
+        every = [name for part in parts for name in part.names]
         names, ends = joined_names([every[row] for row in order.tolist()])
         copies = Copies(
-            templates=[template for it in parts for template in it.templates],
+            templates=[template for part in parts for template in part.templates],
             template=template[order].astype(np.uint32),
             names=names,
             ends=ends,
@@ -125,8 +125,10 @@ class JobRows:
             run_seconds=runs[order],
             first_uid=first_uid(made.objects),
         )
-        works = [name for it in parts for name in it.works]
-        return cls(made.world, made.objects, copies, works, [it.job_name for it in parts], part[order], place[order])
+        works = [name for part in parts for name in part.works]
+        return cls(
+            made.world, made.objects, copies, works, [part.job_name for part in parts], part[order], place[order]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +151,9 @@ class _Made:
     def of(
         cls, given: Sequence[Manifest], arrivals: Sequence[Arrival], configuration: Configuration, *, trusted: bool
     ) -> _Made:
-        world = World.of([*given, *(it.job for it in arrivals)], configuration=configuration, trusted=trusted)
-        coming = {it.key for it in arrivals}
-        job_of = {id(it): _key(world.jobs[_key(it)[1:]]) for it in world.made}
+        world = World.of([*given, *(arrival.job for arrival in arrivals)], configuration=configuration, trusted=trusted)
+        coming = {arrival.key for arrival in arrivals}
+        job_of = {id(manifest): _key(world.jobs[_key(manifest)[1:]]) for manifest in world.made}
         objects: list[Manifest] = []
         workloads: dict[_JobKey, list[Manifest]] = {}
         for manifest in world.manifests:
@@ -257,7 +259,7 @@ def _nameless(workload: JsonObject) -> JsonObject:
     """Return a Workload without its job's name."""
     metadata = object_at(workload, "metadata")
     labels = {name: value for name, value in texts_at(metadata, "labels").items() if name != JOB_UID}
-    rest = {name: it for name, it in metadata.items() if name not in ("name", "uid", "labels", "ownerReferences")}
+    rest = {name: row for name, row in metadata.items() if name not in ("name", "uid", "labels", "ownerReferences")}
     # A template is validated as it is, so it needs a name.
     return {**workload, "metadata": {**rest, "name": "template", **({"labels": dict(labels)} if labels else {})}}
 
@@ -271,14 +273,14 @@ def _check_names(parts: Sequence[JobPart], work: Sequence[Work]) -> None:
     namespaces: dict[str, list[tuple[int, JobPart]]] = {}
     offset = len(parts) - len(work)
     for index, part in enumerate(parts):
-        for namespace in sorted({_namespace(it) for it in part.templates}):
+        for namespace in sorted({_namespace(template) for template in part.templates}):
             namespaces.setdefault(namespace, []).append((index, part))
     for namespace, found in namespaces.items():
         taken: dict[str, str] = {}
         if len(found) == 1:
             continue
         for index, part in found:
-            homes = [_namespace(it) == namespace for it in part.templates]
+            homes = [_namespace(template) == namespace for template in part.templates]
             for row, (name, template) in enumerate(zip(part.names, part.template.tolist(), strict=True)):
                 name_of_work = part.works[template]
                 if homes[template] and taken.setdefault(name, name_of_work) != name_of_work:
@@ -294,7 +296,9 @@ def _namespace(template: Happening) -> str:
 
 def first_uid(objects: Iterable[Manifest]) -> int:
     """Return the first UID number after those of the initial Workloads."""
-    numbers = (_number(text_at(it.object, "metadata", "uid")) for it in objects if is_workload(it.object))
+    numbers = (
+        _number(text_at(object_.object, "metadata", "uid")) for object_ in objects if is_workload(object_.object)
+    )
     return max(numbers, default=0) + 1
 
 

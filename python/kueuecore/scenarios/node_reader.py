@@ -18,8 +18,8 @@ from kueuecore.scenarios.spans import read_spans
 
 __all__ = ["read_nodes"]
 
-_MOST_NODES = 100_000
-_MOST_FAILURES = 10_000
+_MAX_NODES = 100_000
+_MAX_FAILURES = 10_000
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _LABEL_VALUE = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
 _OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
@@ -40,9 +40,9 @@ def read_nodes(section: Fields) -> tuple[NodeGroup, ...]:
         _check_names(fields, group, taken)
         groups.append(group)
     n_nodes = sum(group.n_nodes for group in groups)
-    if n_nodes > _MOST_NODES:
+    if n_nodes > _MAX_NODES:
         section.complain(
-            "nodes", f"{n_nodes} nodes are too many", f"write counts that make at most {_MOST_NODES} of them"
+            "nodes", f"{n_nodes} nodes are too many", f"write counts that make at most {_MAX_NODES} of them"
         )
     return tuple(groups)
 
@@ -62,13 +62,13 @@ def _group(fields: Fields) -> NodeGroup:
         levels=levels,
         capacity=_capacity(fields),
         labels=_labels(fields),
-        taints=tuple(_taint(it) for it in fields.parts("taints")),
+        taints=tuple(_taint(part) for part in fields.parts("taints")),
         source=replace(fields.document.source.without_fields(), _start=line),
     )
     # If something is wrong, nodes have no names yet.
     is_named = len(fields.problems) == n_problems
     placed = tuple(group.nodes()) if is_named else ()
-    failures = tuple(_failure(it, placed) for it in fields.parts("failures"))
+    failures = tuple(_failure(part, placed) for part in fields.parts("failures"))
     fields.end()
     return replace(group, failures=failures)
 
@@ -86,7 +86,7 @@ def _levels(group: Fields, parts: Sequence[Fields]) -> Iterator[NodeLevel]:
             fields.complain("name", f"Duplicate value: {shown(name)}", "give each level its own name")
         known.append(name)
         fields.has("count", "write how many there are in each of the level above")
-        count = fields.whole("count", 1, least=1, most=_MOST_NODES)
+        count = fields.whole("count", 1, least=1, most=_MAX_NODES)
         if not is_last:
             fields.has("label", "write the node label that names them")
         label = fields.text("label", HOSTNAME if is_last else "")
@@ -99,15 +99,15 @@ def _levels(group: Fields, parts: Sequence[Fields]) -> Iterator[NodeLevel]:
         _check_pattern(fields, value, known)
         fields.end()
         yield NodeLevel(name=name, count=count, label=label, value=value)
-    n_nodes = prod(it.plain["count"] for it in parts if isinstance(it.plain.get("count"), int))  # type: ignore[misc]
-    if n_nodes > _MOST_NODES:
-        remedy = f"write counts that make at most {_MOST_NODES} of them"
+    n_nodes = prod(part.plain["count"] for part in parts if isinstance(part.plain.get("count"), int))  # type: ignore[misc]
+    if n_nodes > _MAX_NODES:
+        remedy = f"write counts that make at most {_MAX_NODES} of them"
         group.complain("levels", f"{n_nodes} nodes are too many", remedy)
 
 
 def _check_pattern(fields: Fields, pattern: str, known: Sequence[str]) -> None:
     """Check that only names of levels are in a pattern's braces."""
-    remedy = f"write one of {', '.join('{' + it + '}' for it in known if it)}"
+    remedy = f"write one of {', '.join('{' + text + '}' for text in known if text)}"
     try:
         parts = [(name, rest) for _, name, *rest in Formatter().parse(pattern) if name is not None]
     except ValueError as error:
@@ -122,7 +122,7 @@ def _check_pattern(fields: Fields, pattern: str, known: Sequence[str]) -> None:
 def _check_names(fields: Fields, group: NodeGroup, taken: dict[str, str]) -> None:
     """Check that node names are unique, and that values are valid in labels."""
     wrong: set[int] = set()
-    for node in islice(group.nodes(), _MOST_NODES):
+    for node in islice(group.nodes(), _MAX_NODES):
         where = f"levels[{len(group.levels) - 1}].value"
         if node.name in taken:
             reported = f"two nodes would be named {shown(node.name)}"
@@ -172,21 +172,23 @@ def _taint(fields: Fields) -> dict[str, str]:
     fields.has("effect", f"write one of {', '.join(_EFFECTS)}")
     taint = {"key": key, "value": fields.text("value"), "effect": fields.text("effect", one_of=_EFFECTS)}
     fields.end()
-    return {name: it for name, it in taint.items() if it}
+    return {name: text for name, text in taint.items() if text}
 
 
 def _failure(fields: Fields, placed: Sequence[PlacedNode]) -> NodeFailure:
     node, domain = fields.text("node"), fields.text("domain")
-    n_nodes = fields.whole("nodes", 1, least=1, most=_MOST_NODES) if fields.value("nodes") is not None else None
-    given = [name for name, it in (("node", node), ("domain", domain), ("nodes", n_nodes)) if it]
+    n_nodes = fields.whole("nodes", 1, least=1, most=_MAX_NODES) if fields.value("nodes") is not None else None
+    given = [name for name, entry in (("node", node), ("domain", domain), ("nodes", n_nodes)) if entry]
     if not given:
         fields.complain("node", "Required value", "write which: node, or domain, nodes or both")
     elif node and len(given) > 1:
         fields.complain("node", f"both node and {given[1]} are given", "remove one of them")
-    if placed and node and all(it.name != node for it in placed):
-        fields.complain("node", f"Not found: {shown(node)}", _such_as(it.name for it in placed))
-    if placed and domain and all(domain not in it.domains for it in placed):
-        fields.complain("domain", f"Not found: {shown(domain)}", _such_as(it.domains[0] for it in placed))
+    if placed and node and all(placed_node.name != node for placed_node in placed):
+        fields.complain("node", f"Not found: {shown(node)}", _such_as(placed_node.name for placed_node in placed))
+    if placed and domain and all(domain not in placed_node.domains for placed_node in placed):
+        fields.complain(
+            "domain", f"Not found: {shown(domain)}", _such_as(placed_node.domains[0] for placed_node in placed)
+        )
     state = NodeState(fields.text("becomes", NodeState.NOT_READY, one_of=[*NodeState]))
     taint = fields.part("taint")
     if taint is not None and state is not NodeState.TAINTED:
@@ -194,7 +196,7 @@ def _failure(fields: Fields, placed: Sequence[PlacedNode]) -> NodeFailure:
     failure = NodeFailure(
         at=fields.seconds("at", 0.0) or 0.0,
         every=read_spans(fields, "every") or Span(),
-        times=fields.whole("times", 1, least=1, most=_MOST_FAILURES),
+        times=fields.whole("times", 1, least=1, most=_MAX_FAILURES),
         node=node,
         domain=domain,
         n_nodes=n_nodes,

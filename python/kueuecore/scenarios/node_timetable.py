@@ -84,7 +84,7 @@ def node_changes(groups: Iterable[NodeGroup], *, seed: int, start: int) -> tuple
         [(60, 'g-n1', True), (90, 'g-n1', False)]
     """
     changes = [change for group in groups for change in _of_group(group, seed, start)]
-    return tuple(sorted(changes, key=lambda it: it.at))
+    return tuple(sorted(changes, key=lambda change: change.at))
 
 
 def _of_group(group: NodeGroup, seed: int, start: int) -> Iterator[NodeChange]:
@@ -95,12 +95,12 @@ def _of_group(group: NodeGroup, seed: int, start: int) -> Iterator[NodeChange]:
         for index in range(len(group.failures))
         for number, (begin, end) in enumerate(failure_times(group, index, seed))
     ]
-    for begin, index, number, end in sorted(times, key=lambda it: it[:3]):
+    for begin, index, number, end in sorted(times, key=lambda time: time[:3]):
         failure = group.failures[index]
         random = Random(f"{seed}/nodes/{group.name}/{index}/{number}")
-        meant = [it for it in nodes if _is_meant(failure, it)]
+        meant = [node for node in nodes if _is_meant(failure, node)]
         if failure.n_nodes is not None:
-            well = [it for it in meant if not any(outage.lasts_at(begin) for outage in outages.get(it, ()))]
+            well = [node for node in meant if not any(outage.lasts_at(begin) for outage in outages.get(node, ()))]
             meant = random.sample(well, min(failure.n_nodes, len(well)))
         for node in meant:
             outages.setdefault(node, []).append(_Outage(begin, end, failure))
@@ -113,18 +113,20 @@ def _is_meant(failure: NodeFailure, node: PlacedNode) -> bool:
 
 
 def _of_node(group: NodeGroup, node: PlacedNode, outages: Sequence[_Outage], start: int) -> Iterator[NodeChange]:
-    moments = sorted({it.begin for it in outages} | {it.end for it in outages if it.end is not None})
+    moments = sorted(
+        {outage.begin for outage in outages} | {outage.end for outage in outages if outage.end is not None}
+    )
     was: list[NodeFailure] = []
     was_ready, was_deleted, since = True, False, start
     for time in moments:
-        last = [it.failure for it in outages if it.lasts_at(time)]
+        last = [outage.failure for outage in outages if outage.lasts_at(time)]
         if last == was:
             continue
-        was, states = last, {it.state for it in last}
+        was, states = last, {failure.state for failure in last}
         is_ready = NodeState.NOT_READY not in states
         if is_ready != was_ready or was_deleted:
             since = start + round(time * SECOND_NS)
         was_ready, was_deleted = is_ready, NodeState.DELETED in states
-        taints = tuple(it.taint for it in last if it.state is NodeState.TAINTED)
+        taints = tuple(failure.taint for failure in last if failure.state is NodeState.TAINTED)
         node_then = group.manifest(node, is_ready=is_ready, since=since, taints=taints)
         yield NodeChange(time, node.name, None if was_deleted else node_then)

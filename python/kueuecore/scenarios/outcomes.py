@@ -47,7 +47,7 @@ class QuotaOutcome:
     @property
     def workers(self) -> Fraction | None:
         """What the workers have together; None: no limit."""
-        known = [it for it in self.by_worker.values() if it is not None]
+        known = [fraction for fraction in self.by_worker.values() if fraction is not None]
         return sum(known, Fraction()) if len(known) == len(self.by_worker) else None
 
     @property

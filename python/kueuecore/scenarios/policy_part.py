@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kueuecore._fields import Fields, shown
 from kueuecore._json import JsonObject
-from kueuecore.multikueue import MOST_ATTEMPTS, AllAtOnce, Dispatcher, Incremental
+from kueuecore.multikueue import MAX_ATTEMPTS, AllAtOnce, Dispatcher, Incremental
 from kueuecore.multikueue.policies import (
     Filtered,
     JsonPatchError,
@@ -52,7 +52,7 @@ def read_overflow(section: Fields, local_queues: Collection[str]) -> Overflow:
     else:
         found = {name: target for name in queues.plain if queues.has(name, _QUEUES) and (target := queues.text(name))}
         for name in found if local_queues else ():
-            unknown = [it for it in (name, found[name]) if it not in local_queues]
+            unknown = [entry for entry in (name, found[name]) if entry not in local_queues]
             if unknown:
                 remedy = f"name one of {', '.join(sorted(local_queues))}"
                 queues.complain(name, f"the manager has no LocalQueue {', '.join(map(shown, unknown))}", remedy)
@@ -92,7 +92,7 @@ def _around(section: Fields, workers: Sequence[str]) -> Callable[[Dispatcher], D
     """Read what wraps the dispatcher."""
     is_filtered = section.truth("constraints", default=False)
     admit, start = section.seconds("admitWithin"), section.seconds("startWithin")
-    exclude, most = section.seconds("excludeFor", 600.0), section.whole("mostAttempts", 0, most=MOST_ATTEMPTS)
+    exclude, most = section.seconds("excludeFor", 600.0), section.whole("mostAttempts", 0, most=MAX_ATTEMPTS)
     patches = _patches(section, workers)
 
     def around(dispatcher: Dispatcher) -> Dispatcher:
@@ -122,7 +122,7 @@ def _patches(section: Fields, workers: Sequence[str]) -> dict[str, list[JsonObje
             overrides.complain(name, "there is no such worker", f"name one of {', '.join(workers)}")
         if not overrides.has(name, _PATCH):
             continue
-        operations = [dict(it.plain) for it in overrides.parts(name)]
+        operations = [dict(part.plain) for part in overrides.parts(name)]
         try:
             check_override(operations)
             patches[name] = operations

@@ -69,18 +69,20 @@ def present_work(objects: Sequence[Manifest], present: Present, *, seed: int, st
     running: list[tuple[Arrival, Manifest]] = []
     waiting: list[tuple[Arrival, Manifest]] = []
     n_for_ever = {True: 0, False: 0}
-    for it in each_workload_once(objects):
-        if not is_workload(it.object) or has_condition(it.object, "Finished"):
-            left.append(it)
+    for manifest in each_workload_once(objects):
+        if not is_workload(manifest.object) or has_condition(manifest.object, "Finished"):
+            left.append(manifest)
             continue
-        holds_quota = has_condition(it.object, "QuotaReserved")
+        holds_quota = has_condition(manifest.object, "QuotaReserved")
         spans = running_spans if holds_quota else waiting_spans
         if spans is None:
             n_for_ever[holds_quota] += 1
-            left.append(it)
+            left.append(manifest)
         else:
             plan = JobPlan(run_seconds=next(spans), node_loss=NodeLoss.STARTS_OVER)
-            (running if holds_quota else waiting).append((Arrival(job=job_of(it), plan=plan, work=PRESENT), it))
+            (running if holds_quota else waiting).append(
+                (Arrival(job=job_of(manifest), plan=plan, work=PRESENT), manifest)
+            )
     warnings = [
         f"{n} of the Workloads that {what} at the start run forever; write `present.{field}`"
         for n, what, field in ((n_for_ever[True], "hold quota", "runs"), (n_for_ever[False], "wait", "waitingRuns"))
@@ -91,11 +93,11 @@ def present_work(objects: Sequence[Manifest], present: Present, *, seed: int, st
 
 def each_workload_once(objects: Sequence[Manifest]) -> Iterator[Manifest]:
     """Yield the objects, but of duplicate Workloads only the last, as in an API server."""
-    last = {object_ref(it.object): it for it in objects if is_workload(it.object)}
-    for it in objects:
-        if not is_workload(it.object):
-            yield it
-        elif (workload := last.pop(object_ref(it.object), None)) is not None:
+    last = {object_ref(object_.object): object_ for object_ in objects if is_workload(object_.object)}
+    for object_ in objects:
+        if not is_workload(object_.object):
+            yield object_
+        elif (workload := last.pop(object_ref(object_.object), None)) is not None:
             yield workload
 
 
@@ -116,8 +118,8 @@ def _checked(spans: Iterator[float], field: str, start: int) -> Iterator[float]:
 def has_condition(workload: JsonObject, condition: str) -> bool:
     """Return whether a condition of a Workload is true."""
     return any(
-        (text_at(it, "type"), text_at(it, "status")) == (condition, "True")
-        for it in list_at(workload, "status", "conditions")
+        (text_at(other, "type"), text_at(other, "status")) == (condition, "True")
+        for other in list_at(workload, "status", "conditions")
     )
 
 

@@ -19,7 +19,7 @@ __all__ = ["LocalQueueName", "evictions_beside", "missing_queues"]
 LocalQueueName: TypeAlias = tuple[str, str]
 """Namespace and name."""
 
-_MOST_NAMES = 3
+_MAX_NAMES = 3
 
 
 def missing_queues(
@@ -70,5 +70,5 @@ def evictions_beside(jobs: JobOutcomes, run: Run) -> Iterator[str]:
 
 
 def _some(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(islice(names, _MOST_NAMES)) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _MAX_NAMES
+    return ", ".join(islice(names, _MAX_NAMES)) + (f" and {more} more" if more > 0 else "")

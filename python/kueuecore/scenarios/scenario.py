@@ -16,12 +16,12 @@ if TYPE_CHECKING:  # parts that few scenarios have, and that import much
     from kueuecore.scenarios.trace_part import TracePart
     from kueuecore.scenarios.work import Work
 
-__all__ = ["DEFAULT_START", "MOST_SEED", "Scenario"]
+__all__ = ["DEFAULT_START", "MAX_SEED", "Scenario"]
 
 DEFAULT_START = "2026-01-01T00:00:00Z"
 """When a scenario starts that does not say when."""
 
-MOST_SEED = 2**53
+MAX_SEED = 2**53
 """The largest seed: JSON numbers are exact up to here in every language."""
 
 _FOR_EVER = Present()
@@ -70,10 +70,10 @@ class Scenario:
     def worker_releases(self) -> dict[str, Release]:
         """The release of Kueue that decides on each worker of a fleet."""
         workers = {} if self.fleet is None else self.fleet.workers
-        return {name: it.cluster.configuration.release for name, it in workers.items()}
+        return {name: worker.cluster.configuration.release for name, worker in workers.items()}
 
     @property
     def n_jobs(self) -> int:
         """The number of jobs."""
         n_generated = 0 if self.generated is None else len(self.generated.copies)
-        return n_generated + sum(it.n_expected for it in self.work) + sum(it.n_jobs for it in self.traces)
+        return n_generated + sum(work.n_expected for work in self.work) + sum(trace.n_jobs for trace in self.traces)

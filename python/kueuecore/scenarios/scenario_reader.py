@@ -27,7 +27,7 @@ from kueuecore.scenarios.edits import Edit, with_edits
 from kueuecore.scenarios.node_reader import read_nodes
 from kueuecore.scenarios.present import Present
 from kueuecore.scenarios.present_reader import newest_time_of, read_present
-from kueuecore.scenarios.scenario import DEFAULT_START, MOST_SEED, Scenario
+from kueuecore.scenarios.scenario import DEFAULT_START, MAX_SEED, Scenario
 from kueuecore.scenarios.spans import read_span, read_spans
 from kueuecore.scenarios.time_limits import time_problems
 from kueuecore.scenarios.timetable import timetable_happenings
@@ -46,7 +46,7 @@ __all__ = ["API_VERSION", "KIND", "PartReader", "read_scenario", "scenario_of", 
 
 API_VERSION = "kueuecore/v1"
 KIND = "Scenario"
-_MOST_JOBS = 1_000_000
+_MAX_JOBS = 1_000_000
 _CONFIGURATION = {"apiVersion": API_VERSIONS["Configuration"], "kind": "Configuration"}
 
 
@@ -114,7 +114,9 @@ def scenario_of(
     """
     if len(manifests) != 1 or text_at(manifests[0].object, "kind") != KIND:
         other = (
-            "" if any(text_at(it.object, "kind") == KIND for it in manifests) else use_of(it.object for it in manifests)
+            ""
+            if any(text_at(manifest.object, "kind") == KIND for manifest in manifests)
+            else use_of(manifest.object for manifest in manifests)
         )
         remedy = other or f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
         raise ManifestError.of(f"a scenario is one document of kind {KIND}", remedy=remedy, file=str(path))
@@ -131,13 +133,13 @@ def scenario_of(
         release=None if others is None else release_of(others),
     )
     scenario = parts.scenario(top)
-    if seed is not None and not 0 <= number("seed", seed) <= MOST_SEED:
-        raise ValueError(f"seed must be a whole number from 0 to {MOST_SEED}")
+    if seed is not None and not 0 <= number("seed", seed) <= MAX_SEED:
+        raise ValueError(f"seed must be a whole number from 0 to {MAX_SEED}")
     scenario = scenario if seed is None else replace(scenario, seed=seed)
     if not problems:
         scenario = with_edits(scenario, edits)
-        for it in time_problems(scenario):
-            top.complain(it.field, it.message, it.remedy)
+        for problem in time_problems(scenario):
+            top.complain(problem.field, problem.message, problem.remedy)
     if not problems:
         problems += _timetable_problems(scenario)
     if problems:
@@ -201,7 +203,7 @@ class PartReader:
         top.text("apiVersion", one_of=[API_VERSION])
         top.text("kind")
         top.part("metadata")
-        seed, until = top.whole("seed", 0, most=MOST_SEED), top.seconds("until")
+        seed, until = top.whole("seed", 0, most=MAX_SEED), top.seconds("until")
         start_ns = _start(top)
         section, fleet_section = top.part("cluster"), top.part("fleet")
         cluster, cycle = ClusterPart(configuration=Configuration(release=self._release or DEFAULT_RELEASE)), None
@@ -219,14 +221,14 @@ class PartReader:
         fleet = None if fleet_section is None else self._fleet(top, fleet_section)
         in_fleet = fleet is not None
         work = tuple(
-            self.work(it, index, start=start_ns, until=until, in_fleet=in_fleet)
-            for index, it in enumerate(top.parts("work"))
+            self.work(part, index, start=start_ns, until=until, in_fleet=in_fleet)
+            for index, part in enumerate(top.parts("work"))
         )
         names: set[str] = set()
-        for index, it in enumerate(work):
-            if it.name in names:
-                top.complain(f"work[{index}].name", f'Duplicate value: "{it.name}"', "give each work its own name")
-            names.add(it.name)
+        for index, part in enumerate(work):
+            if part.name in names:
+                top.complain(f"work[{index}].name", f'Duplicate value: "{part.name}"', "give each work its own name")
+            names.add(part.name)
         _check_count(top, work)
         traces = self._traces(top)
         timetable = read_timetable(top, self.object)
@@ -325,7 +327,7 @@ class PartReader:
 
     def _path(self, section: Fields, name: str, entry: str) -> Path | None:
         """The named file or directory; None, after reporting it, if the value is not a name."""
-        if not entry or any(ord(it) < ord(" ") for it in entry):
+        if not entry or any(ord(row) < ord(" ") for row in entry):
             section.complain(name, f"Invalid value: {shown(entry)}", "name a file or a directory")
             return None
         return self._folder / entry
@@ -392,10 +394,10 @@ class PartReader:
         except ConfigurationError as error:
             where = ".".join(filter(None, (section.path, "configuration")))
             section.problems += [
-                replace(it, field=".".join(filter(None, (where, it.field))), line=None)
+                replace(problem, field=".".join(filter(None, (where, problem.field))), line=None)
                 if isinstance(given, dict)
-                else it
-                for it in error.problems
+                else problem
+                for problem in error.problems
             ]
             return Configuration()
 
@@ -415,11 +417,11 @@ class PartReader:
         work = Work(
             name=name or str(index),
             job=job,
-            count=section.whole("count", 1, least=1, most=_MOST_JOBS),
+            count=section.whole("count", 1, least=1, most=_MAX_JOBS),
             at=section.seconds("at", 0.0) or 0.0,
             every=read_spans(section, "every") or Span(),
             runs=read_spans(section, "runs"),
-            by_hour=read_hourly_arrivals(section, start=start, until=until, most=_MOST_JOBS),
+            by_hour=read_hourly_arrivals(section, start=start, until=until, most=_MAX_JOBS),
             fails=read_early_ends(section),
             plan=JobPlan(
                 linger_seconds=section.seconds("lingers"),
@@ -438,9 +440,9 @@ class PartReader:
 
 def _check_count(top: Fields, work: Sequence[Work]) -> None:
     """Check that all work together is no more than one entry may be."""
-    n_jobs = sum(it.n_expected for it in work)
-    if len(work) > 1 and n_jobs > _MOST_JOBS:
-        top.complain("work", f"{n_jobs} jobs are too many", f"write counts that make at most {_MOST_JOBS} of them")
+    n_jobs = sum(work.n_expected for work in work)
+    if len(work) > 1 and n_jobs > _MAX_JOBS:
+        top.complain("work", f"{n_jobs} jobs are too many", f"write counts that make at most {_MAX_JOBS} of them")
 
 
 def _start(top: Fields) -> int:

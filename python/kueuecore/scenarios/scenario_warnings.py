@@ -24,7 +24,7 @@ def warnings_of(applied: Iterable[AppliedWorld], *, others: Container[str] = ())
         applied: The reports about each cluster's objects.
         others: Kinds that the engine does not read but something else does.
     """
-    return tuple(dict.fromkeys(it for each in applied for it in _sentences(each, others)))
+    return tuple(dict.fromkeys(sentence for each in applied for sentence in _sentences(each, others)))
 
 
 def unused_configurations(objects: Iterable[Manifest], configuration: Configuration) -> Iterator[str]:

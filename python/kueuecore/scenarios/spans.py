@@ -16,7 +16,7 @@ __all__ = ["checked_number", "read_span", "read_spans", "read_weights"]
 
 _FORMS = "write seconds, a duration, {mean: 30s} or {from: 10s, to: 5m}"
 _ALL_FORMS = f"{_FORMS}, or one of lognormal, weibull, gamma, values, file"
-_MOST_SIGMA = 10.0
+_MAX_SIGMA = 10.0
 _SHAPES = (0.05, 1000.0)
 _DURATION = "write seconds such as 90, or a duration such as 1m30s"
 
@@ -43,7 +43,7 @@ def read_span(section: Fields, name: str) -> Span | None:
 def read_spans(section: Fields, name: str) -> Spans | None:
     """Read spans of any distribution; None if absent, or if wrong, which is recorded."""
     value = section.value(name)
-    given = [it for it in _READERS if it in value] if isinstance(value, dict) else []
+    given = [reader for reader in _READERS if reader in value] if isinstance(value, dict) else []
     if not isinstance(value, dict) or not given:
         if not isinstance(value, dict) or value.keys() & {"mean", "from", "to"}:
             return read_span(section, name)
@@ -67,10 +67,10 @@ def _lognormal(fields: Fields) -> Spans | None:
         return None
     median, mean, p95 = _positive(part, "median"), _positive(part, "mean"), _positive(part, "p95")
     has_sigma = part.value("sigma") is not None
-    sigma = checked_number(part, "sigma", 0.0, _MOST_SIGMA) if has_sigma else None
+    sigma = checked_number(part, "sigma", 0.0, _MAX_SIGMA) if has_sigma else None
     part.end()
     by_median, by_mean = median is not None and has_sigma, mean is not None and p95 is not None
-    n_given = sum(part.plain.get(it) is not None for it in ("median", "sigma", "mean", "p95"))
+    n_given = sum(part.plain.get(name) is not None for name in ("median", "sigma", "mean", "p95"))
     if n_given != 2 or not (by_median or by_mean):
         part.complain("", "not a lognormal distribution", "write {median: 5m, sigma: 1} or {mean: 5m, p95: 15m}")
     elif median is not None and sigma is not None:
@@ -142,12 +142,12 @@ def read_weights(section: Fields, name: str, n: int, *, remedy: str = "") -> tup
     entries, found = section.entries(name), list[float]()
     if section.value(name) is None:
         return ()
-    for index, it in enumerate(entries):
-        is_number = isinstance(it, int | float) and not isinstance(it, bool)
-        if is_number and 0 <= it <= 1e9:  # type: ignore[operator]  # it is a number
-            found.append(float(it))  # type: ignore[arg-type]
+    for index, entry in enumerate(entries):
+        is_number = isinstance(entry, int | float) and not isinstance(entry, bool)
+        if is_number and 0 <= entry <= 1e9:  # type: ignore[operator]  # it is a number
+            found.append(float(entry))  # type: ignore[arg-type]
         else:
-            section.complain(f"{name}[{index}]", f"Invalid value: {shown(it)}", "write a number from 0 to 1e9")
+            section.complain(f"{name}[{index}]", f"Invalid value: {shown(entry)}", "write a number from 0 to 1e9")
     if len(entries) != n:
         section.complain(name, f"{len(entries)} weights", remedy or f"write {n}, one for each value")
     elif len(found) == n and not any(found):
@@ -171,7 +171,7 @@ def _column(fields: Fields) -> Spans | None:
 
 
 def _column_values(fields: Fields, file: str, column: str) -> tuple[float, ...]:
-    if any(ord(it) < ord(" ") for it in file):
+    if any(ord(entry) < ord(" ") for entry in file):
         fields.complain("file", f"Invalid value: {shown(file)}", "name a CSV file")
         return ()
     path = fields.folder / file
@@ -179,10 +179,10 @@ def _column_values(fields: Fields, file: str, column: str) -> tuple[float, ...]:
     if path.is_dir():
         fields.complain("file", "it is a directory", "name a CSV file")
     values: list[float] = []
-    for it in found:
+    for content in found:
         try:
-            text = it.data if isinstance(it.data, str) else it.data.decode("utf-8-sig")
-            values += _of_rows(fields, it.name, text, column)
+            text = content.data if isinstance(content.data, str) else content.data.decode("utf-8-sig")
+            values += _of_rows(fields, content.name, text, column)
         except UnicodeDecodeError:
             fields.complain("file", "it is not UTF-8", "save the file as UTF-8")
         except csv.Error as error:

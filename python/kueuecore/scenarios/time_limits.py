@@ -9,7 +9,7 @@ from kueuecore.errors import Problem
 from kueuecore.scenarios.node_groups import NodeGroup
 from kueuecore.scenarios.node_timetable import failure_times
 from kueuecore.scenarios.scenario import Scenario
-from kueuecore.scenarios.timed_changes import MOST_TIMES, TimedChange, change_times
+from kueuecore.scenarios.timed_changes import MAX_TIMES, TimedChange, change_times
 from kueuecore.scenarios.work import Work
 from kueuecore.times import beginning_ns, format_time, later
 
@@ -41,23 +41,23 @@ def time_problems(scenario: Scenario) -> Iterator[Problem]:
     if scenario.fleet is not None and start < BEFORE_NS:
         remedy = f"start at {format_time(BEFORE_NS)} or later"
         yield Problem("a fleet starts ten seconds before its scenario", field="start", remedy=remedy)
-    chains: list[_Chain] = [_of_work(f"work[{n}]", it, scenario.seed) for n, it in enumerate(scenario.work)]
+    chains: list[_Chain] = [_of_work(f"work[{n}]", work, scenario.seed) for n, work in enumerate(scenario.work)]
     clusters = {"cluster": scenario.cluster}
     if scenario.fleet is not None:
-        clusters = {f"fleet.workers.{name}": it.cluster for name, it in scenario.fleet.workers.items()}
+        clusters = {f"fleet.workers.{name}": worker.cluster for name, worker in scenario.fleet.workers.items()}
         clusters["fleet.manager"] = scenario.fleet.manager
     for path, cluster in clusters.items():
-        chains += [_of_nodes(f"{path}.nodes[{n}]", it, scenario.seed) for n, it in enumerate(cluster.nodes)]
-    chains += [_of_change(f"timetable[{n}]", n, it, scenario) for n, it in enumerate(scenario.timetable)]
+        chains += [_of_nodes(f"{path}.nodes[{n}]", node, scenario.seed) for n, node in enumerate(cluster.nodes)]
+    chains += [_of_change(f"timetable[{n}]", n, change, scenario) for n, change in enumerate(scenario.timetable)]
     cuts = () if scenario.fleet is None else scenario.fleet.disconnections
-    chains += [_of_disconnection(f"fleet.disconnections[{n}]", it) for n, it in enumerate(cuts)]
+    chains += [_of_disconnection(f"fleet.disconnections[{n}]", cut) for n, cut in enumerate(cuts)]
     if scenario.until_seconds is not None:
         chains.append([("until", (scenario.until_seconds,))])
-    for index, it in enumerate(scenario.timetable):
-        times = change_times(it, index, seed=scenario.seed, until=scenario.until_seconds)
-        if it.times is None and sum(1 for _ in times) == MOST_TIMES:
+    for index, change in enumerate(scenario.timetable):
+        times = change_times(change, index, seed=scenario.seed, until=scenario.until_seconds)
+        if change.times is None and sum(1 for _ in times) == MAX_TIMES:
             remedy = "write a longer span, or `times`"
-            yield Problem(f"{MOST_TIMES} times or more", field=f"timetable[{index}].every", remedy=remedy)
+            yield Problem(f"{MAX_TIMES} times or more", field=f"timetable[{index}].every", remedy=remedy)
     for chain in chains:
         field = ""
         try:

@@ -12,7 +12,7 @@ from kueuecore.manifests import Manifest
 from kueuecore.scenarios.distributions import Span, Spans
 
 __all__ = [
-    "MOST_TIMES",
+    "MAX_TIMES",
     "Action",
     "ApplyObjects",
     "DeleteObject",
@@ -23,7 +23,7 @@ __all__ = [
     "change_times",
 ]
 
-MOST_TIMES = 10_000
+MAX_TIMES = 10_000
 """The most times that changes can happen, all of a timetable together."""
 _AT_ONCE = Span()
 _NOWHERE = Manifest({})
@@ -120,7 +120,7 @@ class TimedChange:
 
 
 def change_times(change: TimedChange, index: int, *, seed: int, until: float | None) -> Iterator[float]:
-    """Yield when a change happens, in seconds from the start, at most `MOST_TIMES` times.
+    """Yield when a change happens, in seconds from the start, at most `MAX_TIMES` times.
 
     Args:
         change: The change.
@@ -134,7 +134,7 @@ def change_times(change: TimedChange, index: int, *, seed: int, until: float | N
         [8, 32, 56]
     """
     time, every = change.at, change.every.draws(Random(f"{seed}/timetable/{index}"))
-    for _ in range(MOST_TIMES if change.times is None else change.times):
+    for _ in range(MAX_TIMES if change.times is None else change.times):
         if until is not None and time > until:
             return
         yield time

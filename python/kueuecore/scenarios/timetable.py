@@ -16,7 +16,7 @@ from kueuecore.manifests import Manifest, located, object_ref
 from kueuecore.scenarios.node_timetable import NodeChange, node_changes, nodes_of
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.timed_changes import (
-    MOST_TIMES,
+    MAX_TIMES,
     Action,
     ApplyObjects,
     DeleteObject,
@@ -58,16 +58,16 @@ def timetable_happenings(scenario: Scenario) -> Iterator[Happening]:
     for index, change in enumerate(scenario.timetable):
         until = scenario.until_seconds
         timed += [(at, index, change) for at in change_times(change, index, seed=scenario.seed, until=until)]
-        if len(timed) - len(nodes) > MOST_TIMES:
+        if len(timed) - len(nodes) > MAX_TIMES:
             remedy = "write fewer `times`, a longer `every` or an earlier `until`"
-            raise _Place("timetable", change.document).error(f"it has more than {MOST_TIMES} changes", remedy)
+            raise _Place("timetable", change.document).error(f"it has more than {MAX_TIMES} changes", remedy)
     happenings: list[Happening] = []
-    for at, index, it in sorted(timed, key=lambda it: it[:2]):
-        if isinstance(it, NodeChange):
-            course.change_node(it)
+    for at, index, row in sorted(timed, key=lambda row: row[:2]):
+        if isinstance(row, NodeChange):
+            course.change_node(row)
         elif index not in complained:
             try:
-                happenings += course.change(at, it.action, f"timetable[{index}]", it.document)
+                happenings += course.change(at, row.action, f"timetable[{index}]", row.document)
             except ManifestError as error:
                 problems += error.problems
                 complained.add(index)
@@ -87,7 +87,7 @@ class _Course:
         world = World.of(given, configuration=cluster.configuration)
         self._engine = Engine(cluster.configuration)
         world.apply_to(self._engine, now=scenario.start)
-        self._objects = {_key(it.object): it for it in world.manifests}
+        self._objects = {_key(manifest.object): manifest for manifest in world.manifests}
         self._gone: set[_Key] = set()
 
     def change_node(self, change: NodeChange) -> None:
@@ -129,40 +129,44 @@ class _Course:
 
     def _completed(self, objects: Sequence[Manifest]) -> list[Manifest]:
         """Add the Namespaces of objects."""
-        names = {_key(it.object)[1] for it in objects}
+        names = {_key(object_.object)[1] for object_ in objects}
         there = [it for name in sorted(names) if (it := self._objects.get(("Namespace", "", name))) is not None]
         world = World.of([*there, *objects], configuration=self._configuration)
-        new = {_key(it.object) for it in objects}
-        return [it for it in world.manifests if (key := _key(it.object)) in new or key not in self._objects]
+        new = {_key(object_.object) for object_ in objects}
+        return [
+            manifest
+            for manifest in world.manifests
+            if (key := _key(manifest.object)) in new or key not in self._objects
+        ]
 
     def _context(self) -> list[Manifest]:
         """Return the objects that Workloads of jobs depend on."""
         return [
-            it
-            for (kind, _, _), it in self._objects.items()
-            if kind not in _NO_CONTEXT and integration_of(it.object) is None
+            object_
+            for (kind, _, _), object_ in self._objects.items()
+            if kind not in _NO_CONTEXT and integration_of(object_.object) is None
         ]
 
     def _put(
         self, at: float, manifests: Sequence[Manifest], now: int, patch: JsonObject | None = None
     ) -> list[Happening]:
         """Create or change objects; `patch` is the change, if any."""
-        read = [it for it in manifests if _is_read(it)]
+        read = [manifest for manifest in manifests if _is_read(manifest)]
         try:
             warnings = self._engine.apply(read, now=now).warnings
         except ManifestError as error:
             raise located(error, read) from None
         # An unknown field in a file is a warning of the run; in a patch it is a mistake.
-        unknown = [it for it in warnings if patch is not None and _has(patch, it.field)]
+        unknown = [warning for warning in warnings if patch is not None and _has(patch, warning.field)]
         if unknown:
             raise ManifestError(unknown)
         found = []
-        for it in manifests:
-            key = _key(it.object)
+        for manifest in manifests:
+            key = _key(manifest.object)
             op = Operation.UPDATE if key in self._objects else Operation.CREATE
-            if _is_read(it):
-                found.append(Happening(at=at, op=op, object=it))
-            self._keep(it)
+            if _is_read(manifest):
+                found.append(Happening(at=at, op=op, object=manifest))
+            self._keep(manifest)
         return found
 
     def _patch(self, at: float, before: Manifest, patch: JsonObject, place: _Place, now: int) -> list[Happening]:
@@ -176,8 +180,8 @@ class _Course:
                 raise ManifestError([Problem("a job that is queued may not change", field=field, remedy=remedy)])
             self._keep(after)
             # A job that has not arrived yet arrives as the work says: an update of its Workload then finds nothing.
-            found = self._put(at, [it for it in (after, *made) if _is_read(it)], now)
-            return [replace(it, op=Operation.UPDATE) for it in found]
+            found = self._put(at, [manifest for manifest in (after, *made) if _is_read(manifest)], now)
+            return [replace(happening, op=Operation.UPDATE) for happening in found]
         except ManifestError as error:
             raise place.moved(error, before) from None
 
@@ -187,8 +191,10 @@ class _Course:
             return []
         going = {_key(found.object)}
         if integration_of(found.object) is not None:
-            going |= {_key(it.object) for it in self._made_of(found)}
-            going |= {key for key, it in self._objects.items() if key[0] == "Workload" and _is_owned(it, target)}
+            going |= {_key(manifest.object) for manifest in self._made_of(found)}
+            going |= {
+                key for key, object_ in self._objects.items() if key[0] == "Workload" and _is_owned(object_, target)
+            }
         happenings = []
         for key in sorted(going):
             kind, namespace, name = key
@@ -256,7 +262,7 @@ class _Place:
     def moved(self, error: ManifestError, about: Manifest) -> ManifestError:
         """Turn an object's problems into problems of the change that was made to it."""
         return error.mapped(
-            lambda it: self._placed(replace(it, object=it.object or object_ref(about.object), index=None))
+            lambda entry: self._placed(replace(entry, object=entry.object or object_ref(about.object), index=None))
         )
 
     def _placed(self, problem: Problem) -> Problem:
@@ -276,9 +282,9 @@ def _scaling(found: Manifest, action: ScaleQuota, place: _Place) -> JsonObject:
         for flavor in list_at(group, "flavors"):
             name, resources = text_at(flavor, "name"), list_at(flavor, "resources")
             flavors.add(name)
-            if name == action.flavor and any(text_at(it, "name") == action.resource for it in resources):
+            if name == action.flavor and any(text_at(resource, "name") == action.resource for resource in resources):
                 is_there = True
-                scaled: list[JsonValue] = [_scaled(it, action) for it in resources]
+                scaled: list[JsonValue] = [_scaled(resource, action) for resource in resources]
                 flavor = {**_mapping(flavor), "resources": scaled}
             changed.append(flavor)
         groups.append({**_mapping(group), "flavors": changed})
@@ -294,7 +300,7 @@ def _scaled(resource: JsonValue, action: ScaleQuota) -> JsonValue:
     if text_at(resource, "name") != action.resource:
         return resource
     # No limit is an absent field.
-    return {name: it for name, it in {**_mapping(resource), **action.amounts}.items() if it is not None}
+    return {name: entry for name, entry in {**_mapping(resource), **action.amounts}.items() if entry is not None}
 
 
 def _mapping(value: JsonValue) -> JsonObject:
@@ -317,7 +323,7 @@ def _is_owned(workload: Manifest, target: Target) -> bool:
     if text_at(workload.object, "metadata", "namespace") != target.namespace:
         return False
     owners = list_at(workload.object, "metadata", "ownerReferences")
-    return any((text_at(it, "kind"), text_at(it, "name")) == (target.kind, target.name) for it in owners)
+    return any((text_at(owner, "kind"), text_at(owner, "name")) == (target.kind, target.name) for owner in owners)
 
 
 def _is_read(manifest: Manifest) -> bool:

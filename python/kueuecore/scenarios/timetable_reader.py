@@ -12,7 +12,7 @@ from kueuecore.manifests import Manifest
 from kueuecore.scenarios.distributions import Span
 from kueuecore.scenarios.spans import read_spans
 from kueuecore.scenarios.timed_changes import (
-    MOST_TIMES,
+    MAX_TIMES,
     Action,
     ApplyObjects,
     DeleteObject,
@@ -52,7 +52,7 @@ def _changes(top: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Mani
     for fields in top.parts("timetable"):
         n_problems = len(fields.problems)
         at, every = fields.seconds("at", 0.0), read_spans(fields, "every")
-        times: int | None = fields.whole("times", 1, least=1, most=MOST_TIMES)
+        times: int | None = fields.whole("times", 1, least=1, most=MAX_TIMES)
         if fields.plain.get("times") is None and every is not None:
             times = None
             if not has_end:
@@ -73,7 +73,7 @@ def _action(fields: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Ma
     match given:
         case ["apply"]:
             entries = fields.entries("apply")
-            found = [it for n, entry in enumerate(entries) for it in objects(fields, f"apply[{n}]", entry)]
+            found = [object_ for n, entry in enumerate(entries) for object_ in objects(fields, f"apply[{n}]", entry)]
             for manifest in found:
                 if is_workload(manifest.object) or integration_of(manifest.object) is not None:
                     remedy = "write it under work, with `at`; existing jobs can be patched"

@@ -69,7 +69,7 @@ def read_traces(top: Fields, folder: Path) -> tuple[TracePart, ...]:
             section.complain("name", f"Duplicate value: {shown(part.name)}", remedy)
         names.add(part.name)
         parts.append(part)
-        if sum(len(it.trace) for it in parts) > ROWS_LIMIT:
+        if sum(len(part.trace) for part in parts) > ROWS_LIMIT:
             section.complain("file", f"the traces have more than {ROWS_LIMIT} jobs together", "leave some of them out")
             break
     if top.plain.get("traces") is not None and top.plain.get("fleet") is not None:
@@ -103,7 +103,7 @@ def _path(section: Fields, name: str, folder: Path) -> Path | None:
     value = section.text(name)
     if not section.has(name, "name a file"):
         return None
-    if not value or any(ord(it) < ord(" ") for it in value):
+    if not value or any(ord(row) < ord(" ") for row in value):
         section.complain(name, f"Invalid value: {shown(value)}", "name a file")
         return None
     return folder / value

@@ -86,8 +86,8 @@ class Work:
             return
         # Failures have their own random source, so that they change nothing else.
         at, runs = tee(times)
-        spans = self.fails.run_spans((it[1] for it in runs), Random(f"{seed}/{self.name}/fails"))
-        yield from ((it[0], *span) for it, span in zip(at, spans, strict=True))
+        spans = self.fails.run_spans((run[1] for run in runs), Random(f"{seed}/{self.name}/fails"))
+        yield from ((entry[0], *span) for entry, span in zip(at, spans, strict=True))
 
     def _times(self, seed: int) -> Iterator[tuple[float, float | None]]:
         random, time = Random(f"{seed}/{self.name}"), self.at
@@ -137,11 +137,11 @@ def arrivals_of(work: Iterable[Work], seed: int) -> tuple[Arrival, ...]:
     Raises:
         ManifestError: Two jobs have the same name.
     """
-    arrivals = sorted(chain.from_iterable(each.arrivals(seed) for each in work), key=lambda it: it.at)
+    arrivals = sorted(chain.from_iterable(each.arrivals(seed) for each in work), key=lambda work: work.at)
     taken: dict[tuple[str, str, str], str] = {}
-    for it in arrivals:
-        other = taken.setdefault(it.key, it.work)
-        if other != it.work:
-            detail = f"work {other} and work {it.work} both have a job of this name"
-            raise ManifestError([it.job.problem(detail, field="metadata.name", remedy="rename one of them")])
+    for arrival in arrivals:
+        other = taken.setdefault(arrival.key, arrival.work)
+        if other != arrival.work:
+            detail = f"work {other} and work {arrival.work} both have a job of this name"
+            raise ManifestError([arrival.job.problem(detail, field="metadata.name", remedy="rename one of them")])
     return tuple(arrivals)

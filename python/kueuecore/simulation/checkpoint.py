@@ -82,8 +82,8 @@ class Fingerprint:
         """Add bytes as they are, lists and tuples part by part, and anything else by its repr."""
         if isinstance(part, list | tuple):
             self.add(f"{len(part)} parts")
-            for it in part:
-                self.add(it)
+            for entry in part:
+                self.add(entry)
             return
         raw = part if isinstance(part, bytes) else repr(part).encode()
         self._hash.update(f"{len(raw)}:".encode())

@@ -86,7 +86,9 @@ def joined_names(names: Sequence[str]) -> tuple[bytes, npt.NDArray[np.uint64]]:
         (b'abc', [1, 3])
     """
     text = "".join(names).encode()
-    lengths = np.fromiter((len(it) if it.isascii() else len(it.encode()) for it in names), np.uint64, len(names))
+    lengths = np.fromiter(
+        (len(name) if name.isascii() else len(name.encode()) for name in names), np.uint64, len(names)
+    )
     return text, np.cumsum(lengths, dtype=np.uint64)
 
 

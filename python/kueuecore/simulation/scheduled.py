@@ -52,11 +52,13 @@ def event_line(event: Happening | Mapping[str, object]) -> bytes:
 
 def located_events(error: ManifestError, events: Sequence[Happening | Mapping[str, object]]) -> ManifestError:
     """Add file and line of the events' objects to an error."""
-    if any(it.object is None for it in error.problems):
+    if any(problem.object is None for problem in error.problems):
         # If the problem is about an event, its index counts events; otherwise, events with an object.
         return error
-    objects = [it.object if isinstance(it, Happening) else it.get("object") for it in events]
-    return located(error, [it if isinstance(it, Manifest) else {} for it in objects if it is not None])
+    objects = [event.object if isinstance(event, Happening) else event.get("object") for event in events]
+    return located(
+        error, [object_ if isinstance(object_, Manifest) else {} for object_ in objects if object_ is not None]
+    )
 
 
 def _dumped(event: Mapping[str, object]) -> bytes:
@@ -68,13 +70,13 @@ def _dumped(event: Mapping[str, object]) -> bytes:
     except RecursionError:
         raise ManifestError.of("an event is nested too deeply", remedy=remedy) from None
     except (TypeError, ValueError) as error:
-        odd = next((name for name, it in event.items() if _is_no_number(it)), "")
+        odd = next((name for name, value in event.items() if _is_no_number(value)), "")
         raise ManifestError.of(f"an event is not JSON: {error}", field=odd, remedy=remedy) from None
 
 
 def _is_no_number(value: object) -> bool:
     values = value if isinstance(value, list) else [value]
-    return any(isinstance(it, float) and not math.isfinite(it) for it in values)
+    return any(isinstance(value, float) and not math.isfinite(value) for value in values)
 
 
 @dataclass(frozen=True, slots=True)

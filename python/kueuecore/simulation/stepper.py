@@ -32,7 +32,7 @@ from kueuecore.writes import Verb, Write
 __all__ = ["Stepper"]
 
 # Far more rounds of answers than any workload needs: a controller that still changes something contradicts itself.
-_MOST_ROUNDS = 1000
+_MAX_ROUNDS = 1000
 _IDLE_ROUNDS = 2
 _OUT_OF_TIME = "OutOfTime"
 _PAUSED = "Paused"
@@ -78,7 +78,9 @@ class Stepper:
             # Check controllers look at finished Workloads too.
             (self._keeps_messages, self._keeps_cycles, flag("finished", finished) or self._has_answers),
         )
-        controllers = [it.controller_name for it in self._checking.controllers] if self._has_answers else None
+        controllers = (
+            [controller.controller_name for controller in self._checking.controllers] if self._has_answers else None
+        )
         self.clock = _core.Simulation(self.start, options, controllers)
         """After changing the engine other than by the methods here, call `happened`."""
         self._coming = Coming()
@@ -130,7 +132,7 @@ class Stepper:
             ManifestError: Everything that is wrong with them.
         """
         self.put(workloads)
-        refs = [self._stored.ref(it) for it in workloads]
+        refs = [self._stored.ref(workload) for workload in workloads]
         for ref in refs:
             event = Happening(at=0, op=Operation.CREATE, key=ref.key, plan=plan)
             self.clock.created(self.core, event_line(event))
@@ -300,7 +302,7 @@ class Stepper:
         if moment != self._moment:
             self._moment, self._n_rounds, self._n_idle = moment, 0, 0
         self._n_rounds += 1
-        if self._n_rounds > _MOST_ROUNDS:
+        if self._n_rounds > _MAX_ROUNDS:
             about = ", ".join("/".join(key) for key in asked[:3]) or "objects"
             raise RuntimeError(f"controllers contradict each other about {about}")
         self._follow_happenings()
@@ -324,7 +326,7 @@ class Stepper:
         self._checking.wake(now)
         again = (self._checking.has_asked or self._families.has_open) and self._n_idle < _IDLE_ROUNDS
         wakes = (self._checking.next_wake(after=now), self._families.next_time())
-        self.clock.answered(min((it for it in wakes if it is not None), default=None), again)
+        self.clock.answered(min((wake for wake in wakes if wake is not None), default=None), again)
 
     def _review(self, key: WorkloadKey) -> bool:
         """Apply the checks' review of a workload; return whether it changed anything."""
@@ -361,7 +363,7 @@ class Stepper:
 
     def _follow_makers(self) -> bool:
         """Apply the objects that check controllers made and deleted; return whether there were any."""
-        makers = (it for it in self._checking.controllers if isinstance(it, ObjectMaker))
+        makers = (controller for controller in self._checking.controllers if isinstance(controller, ObjectMaker))
         writes = [write for maker in makers for write in maker.take_writes()]
         self._carry_out(writes)
         return bool(writes)

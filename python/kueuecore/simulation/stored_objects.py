@@ -22,7 +22,9 @@ def given_objects(objects: Objects) -> bytes | str | tuple[Manifest, ...]:
         return bytes(objects)
     if isinstance(objects, str):
         return objects
-    return tuple(it if isinstance(it, Manifest) else Manifest(plain_object(it)) for it in each_manifest(objects))
+    return tuple(
+        like if isinstance(like, Manifest) else Manifest(plain_object(like)) for like in each_manifest(objects)
+    )
 
 
 class Stored:
@@ -87,7 +89,7 @@ class Stored:
     def others(self) -> tuple[JsonObject, ...]:
         """Return all objects except Workloads."""
         self.read()
-        return tuple(it for kind, of_kind in self._kinds.items() if kind != "Workload" for it in of_kind.values())
+        return tuple(row for kind, of_kind in self._kinds.items() if kind != "Workload" for row in of_kind.values())
 
     def workload(self, state: WorkloadState) -> JsonObject:
         """Return a Workload with its status."""
@@ -140,7 +142,7 @@ class Stored:
         metadata: JsonObject = {
             "creationTimestamp": format_time(now // SECOND_NS * SECOND_NS),
             "generation": 1,
-            **{name: it for name, it in object_at(plain, "metadata").items() if it is not None},
+            **{name: entry for name, entry in object_at(plain, "metadata").items() if entry is not None},
         }
         return {**_with_defaults(plain), "metadata": metadata}
 
@@ -155,6 +157,7 @@ def _with_defaults(workload: JsonObject) -> JsonObject:
     if "podSets" not in spec:
         return workload
     pod_sets: list[JsonValue] = [
-        {"name": "main", "count": 1, **it} if isinstance(it, dict) else it for it in list_at(spec, "podSets")
+        {"name": "main", "count": 1, **pod_set} if isinstance(pod_set, dict) else pod_set
+        for pod_set in list_at(spec, "podSets")
     ]
     return {**workload, "spec": {**spec, "podSets": pod_sets}}

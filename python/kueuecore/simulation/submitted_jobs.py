@@ -25,7 +25,7 @@ from kueuecore.writes import Verb, Write
 __all__ = ["SubmittedJobs"]
 
 # A job that no longer matches is stopped, its Workload deleted and another one created.
-_MOST_LOOKS = 10
+_MAX_LOOKS = 10
 
 
 class SubmittedJobs:
@@ -85,7 +85,7 @@ class SubmittedJobs:
         result.raise_for_problems()
         made, settings = result.workloads, self._stepper.engine.configuration
         Engine(settings)._check(made, now=self._stepper.now, trusted=stored.trusted)
-        for number in range(_MOST_LOOKS):
+        for number in range(_MAX_LOOKS):
             found = reconcile_job(
                 self._as_it_stands(new),
                 self._workloads(ref.namespace),
@@ -95,7 +95,7 @@ class SubmittedJobs:
             )
             if found.waits_for and not found.writes and number == 0:
                 raise ManifestError([Problem(found.waits_for, object=ref)])
-            writes = [it for it in found.writes if it.kind == "Workload"]
+            writes = [write for write in found.writes if write.kind == "Workload"]
             for write in writes:
                 self._carry_out(write, plan)
             ended = {key: report.finished for key, report in found.reports.items() if report.finished is not None}
@@ -129,8 +129,8 @@ class SubmittedJobs:
         integration = integration_of(job)
         assert integration is not None, "only jobs are submitted"
         assert integration.suspend_field is not None, "others are refused"
-        keys = (it["metadata"] for it in map(object_at, self._owned(job)))
-        runs = any(self._stepper.clock.is_running(self._stepper.core, *_key(it)) for it in keys)
+        keys = (manifest["metadata"] for manifest in map(object_at, self._owned(job)))
+        runs = any(self._stepper.clock.is_running(self._stepper.core, *_key(key)) for key in keys)
         return with_value(job, integration.suspend_field, not runs)
 
     def _owned(self, job: JsonObject) -> list[JsonObject]:
@@ -139,7 +139,11 @@ class SubmittedJobs:
 
     def _workloads(self, namespace: str) -> list[JsonObject]:
         stored = self._stepper.stored
-        return [stored.workload(it) for it in self._stepper.engine.workloads() if it.namespace == namespace]
+        return [
+            stored.workload(workload)
+            for workload in self._stepper.engine.workloads()
+            if workload.namespace == namespace
+        ]
 
 
 def _key(metadata: JsonValue) -> tuple[str, str]:

@@ -100,17 +100,21 @@ class VirtualFamilies:
         parent = _with_uid(stored, "/".join(key))
         variants = [it for key in self._index.variants_of(key) if (it := self._workload(key)) is not None]
         review = reconcile_parent(parent, variants, queue, now=now, configuration=self._engine.configuration)
-        changed = ({**it, "metadata": stored["metadata"]} if workload_key(it) == key else it for it in review.changed)
+        changed = (
+            {**manifest, "metadata": stored["metadata"]} if workload_key(manifest) == key else manifest
+            for manifest in review.changed
+        )
         if review.again_at is not None:
             self._index.look_at(key, review.again_at)
         places = {flavor: place for place, flavor in enumerate(flavors_of(queue))}
         # Among variants of the same age the first UID is tried first: the preferred one.
         creates = (
-            _with_uid(it, f"{'/'.join(key)}/{places[flavor_of(it)]:02}/{flavor_of(it)}") for it in review.creates
+            _with_uid(create, f"{'/'.join(key)}/{places[flavor_of(create)]:02}/{flavor_of(create)}")
+            for create in review.creates
         )
         return FamilyChanges(
             puts=(*changed, *creates),
-            deletes=tuple(_ref(it) for it in review.deletes),
+            deletes=tuple(_ref(delete) for delete in review.deletes),
             events=(
                 *map(creation_event, review.creates),
                 *map(deletion_event, review.deletes),

@@ -75,7 +75,7 @@ class Arrivals:
         Args:
             seed: The seed of the random draws.
         """
-        return merge(*(it.draws(Random(f"{seed}/{'/'.join(it.local_queue)}")) for it in self.queues))
+        return merge(*(queue.draws(Random(f"{seed}/{'/'.join(queue.local_queue)}")) for queue in self.queues))
 
 
 def arrivals_of(
@@ -91,35 +91,35 @@ def arrivals_of(
         now: When they were dumped, in nanoseconds since 1970.
         window_seconds: The longest window.
     """
-    created = [it.created for it in workloads if it.created is not None]
-    ended = [it.ended for it in workloads if it.ended is not None]
+    created = [workload.created for workload in workloads if workload.created is not None]
+    ended = [workload.ended for workload in workloads if workload.ended is not None]
     begin = min(ended or created, default=now)
     if window_seconds is not None:
         begin = max(begin, now - round(window_seconds * 1e9))
     seconds = (now - begin) / 1e9
-    came = [it for it in workloads if it.created is not None and begin < it.created <= now]
+    came = [workload for workload in workloads if workload.created is not None and begin < workload.created <= now]
     if not came or seconds <= 0:
         return Arrivals(), max(seconds, 0.0)
     templates: dict[str, int] = {}
     manifests: list[Manifest] = []
     kinds: list[JobKind] = []
     moments: dict[LocalQueueName, list[tuple[int, int]]] = {}
-    for it in came:
-        template = _template(it.manifest.object)
+    for workload in came:
+        template = _template(workload.manifest.object)
         number = templates.setdefault(json.dumps(template, sort_keys=True), len(templates))
         if number == len(manifests):
             manifests.append(Manifest(template))
-            kinds.append(it.kind)
-        moments.setdefault(it.local_queue, []).append((it.created or 0, number))
+            kinds.append(workload.kind)
+        moments.setdefault(workload.local_queue, []).append((workload.created or 0, number))
     queues = tuple(QueueArrivals(queue, _batches(moments[queue]), seconds) for queue in sorted(moments))
     return Arrivals(queues, tuple(manifests), tuple(kinds)), seconds
 
 
 def _batches(moments: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:
     groups: Mapping[int, list[int]] = {
-        at: [number for _, number in group] for at, group in groupby(sorted(moments), key=lambda it: it[0])
+        at: [number for _, number in group] for at, group in groupby(sorted(moments), key=lambda moment: moment[0])
     }
-    return tuple(tuple(it) for it in groups.values())
+    return tuple(tuple(group) for group in groups.values())
 
 
 def _template(workload: JsonObject) -> JsonObject:
@@ -131,5 +131,5 @@ def _template(workload: JsonObject) -> JsonObject:
         kept["labels"] = dict(labels)
     if annotations := texts_at(metadata, "annotations"):
         kept["annotations"] = dict(annotations)
-    spec = {name: it for name, it in object_at(workload, "spec").items() if name != "active"}
+    spec = {name: entry for name, entry in object_at(workload, "spec").items() if name != "active"}
     return {"apiVersion": workload.get("apiVersion"), "kind": "Workload", "metadata": kept, "spec": spec}

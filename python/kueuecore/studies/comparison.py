@@ -71,7 +71,7 @@ class GroupChange:
     @property
     def is_any(self) -> bool:
         """Whether anything differs."""
-        return bool(self.n_less or self.n_more or any(it.is_any for it in self.measures.values()))
+        return bool(self.n_less or self.n_more or any(measure.is_any for measure in self.measures.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class Comparison:
     @property
     def is_any(self) -> bool:
         """Whether anything differs."""
-        return self.total.is_any or any(it.is_any for it in self.groups)
+        return self.total.is_any or any(group.is_any for group in self.groups)
 
 
 def compare(
@@ -135,7 +135,7 @@ def compare(
         _check_same_work(first, second)
     return Comparison(
         seeds=tuple(seeds),
-        total=_change("", [(it, np.arange(len(it[0]))) for it in pairs], is_total=True),
+        total=_change("", [(pair, np.arange(len(pair[0]))) for pair in pairs], is_total=True),
         groups=tuple(_groups(pairs)),
         releases=(a.release, b.release),
         warnings=(*_cut_off(pairs), *dict.fromkeys(warning for trial in trials for warning in trial.warnings)),
@@ -146,7 +146,7 @@ def _cut_off(pairs: Sequence[tuple[Trial, Trial]]) -> list[str]:
     """Say which runs were cut off, in one sentence for each scenario."""
     found = []
     for which, trials in zip("AB", zip(*pairs, strict=True), strict=True):
-        seeds = [str(it.seed) for it in trials if it.is_cut_off]
+        seeds = [str(trial.seed) for trial in trials if trial.is_cut_off]
         if seeds:
             runs = "1 run" if len(seeds) == 1 else f"{len(seeds)} runs"
             found.append(f"{runs} of {which} did not finish (seed {', '.join(seeds)}): its figures say little")
@@ -182,7 +182,7 @@ def _groups(pairs: Sequence[tuple[Trial, Trial]]) -> list[GroupChange]:
         for code, members in rows_by_code(codes):
             work, queue = divmod(code, len(queues.texts))
             rows.setdefault((works.texts[work], queues.texts[queue]), []).append((pair, members))
-    return [_change(work, members) for (work, _), members in sorted(rows.items(), key=lambda it: it[0])]
+    return [_change(work, members) for (work, _), members in sorted(rows.items(), key=lambda item: item[0])]
 
 
 def _change(work: str, members: Sequence[tuple[tuple[Trial, Trial], _Rows]], *, is_total: bool = False) -> GroupChange:
@@ -197,7 +197,7 @@ def _change(work: str, members: Sequence[tuple[tuple[Trial, Trial], _Rows]], *, 
         both = [(a.measures | of_a, b.measures | of_b) for ((a, b), _), (of_a, of_b) in zip(members, both, strict=True)]
     changes = {}
     for name in dict.fromkeys(name for of_a, of_b in both for name in (*of_a, *of_b)):
-        of_a, of_b = [it[0].get(name) for it in both], [it[1].get(name) for it in both]
+        of_a, of_b = [member[0].get(name) for member in both], [member[1].get(name) for member in both]
         changes[name] = Change(_known(of_a), _known(of_b), paired(of_a, of_b))
     homes = (
         ("", "")
@@ -228,7 +228,7 @@ def _ranked(waits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _known(values: Sequence[float | None]) -> Estimate:
-    return Estimate(tuple(it for it in values if it is not None))
+    return Estimate(tuple(value for value in values if value is not None))
 
 
 def _home(members: Sequence[tuple[Labels, _Rows]]) -> str:

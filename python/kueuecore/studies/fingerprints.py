@@ -45,7 +45,7 @@ def _plain(value: object) -> object:
         case Configuration():
             return (value.release.name, _plain(value.to_dict()))
         case Mapping():
-            return tuple((str(key), _plain(it)) for key, it in sorted(value.items(), key=lambda it: str(it[0])))
+            return tuple((str(key), _plain(item)) for key, item in sorted(value.items(), key=lambda item: str(item[0])))
         case list() | tuple():
             return tuple(map(_plain, value))
         case set() | frozenset():
@@ -53,7 +53,7 @@ def _plain(value: object) -> object:
         case np.ndarray():
             return (str(value.dtype), value.tobytes())
         case _ if is_dataclass(value) and not isinstance(value, type):
-            own = [(it.name, _plain(getattr(value, it.name))) for it in fields(value) if it.compare]
+            own = [(field.name, _plain(getattr(value, field.name))) for field in fields(value) if field.compare]
             return (type(value).__name__, *own)
         case _ if callable(value):
             return getattr(value, "__qualname__", type(value).__qualname__)

@@ -26,7 +26,7 @@ from kueuecore.world import is_workload
 __all__ = ["ArrivalNote", "Assumptions", "Eta", "Forecast", "RunTimeNote", "eta", "quantile"]
 
 HORIZON_SECONDS = 30 * 86400.0
-MOST_HORIZON_SECONDS = 3660 * 86400.0
+MAX_HORIZON_SECONDS = 3660 * 86400.0
 N_SEEDS = 200
 FIRST_SEEDS = 20
 """How many futures a first answer needs."""
@@ -201,11 +201,13 @@ def eta(
     objects = rows_of(scenario, trusted=flag("trusted", trusted)).objects
     present = present_workloads(objects)
     if workloads is None:
-        wanted = [it for it in present if it.status is Status.PENDING]
+        wanted = [workload for workload in present if workload.status is Status.PENDING]
     else:
-        wanted = [found_workload(present, it) for it in workloads]
-    others = tuple(it for it in objects if not is_workload(it.object))
-    never = {it.key: _why_never(scenario, others, it, trusted=trusted) for it in wanted if _waits(it)}
+        wanted = [found_workload(present, workload) for workload in workloads]
+    others = tuple(object_ for object_ in objects if not is_workload(object_.object))
+    never = {
+        workload.key: _why_never(scenario, others, workload, trusted=trusted) for workload in wanted if _waits(workload)
+    }
     targets = tuple(dict.fromkeys(key for key, why in never.items() if not why))
     coming, window = Arrivals(), None
     if targets and (not scenario.n_jobs if arrivals is None else arrivals):
@@ -222,7 +224,7 @@ def eta(
     future = Future(
         scenario=scenario,
         objects=others,
-        workloads=tuple(it for it in present if it.status is not Status.FINISHED),
+        workloads=tuple(workload for workload in present if workload.status is not Status.FINISHED),
         run_times=plan.run_times,
         group_of=plan.group_of,
         group_of_running=plan.group_of_running,
@@ -238,13 +240,15 @@ def eta(
 
     def answer(played: Sequence[Played]) -> Eta:
         n_seeds = len(played) if targets else len(seeds)
-        horizon = min((it.end for it in played), default=future.horizon_seconds)
-        rows = [tuple(it if it <= horizon else inf for it in one.seconds) for one in played]
+        horizon = min((played.end for played in played), default=future.horizon_seconds)
+        rows = [tuple(second if second <= horizon else inf for second in one.seconds) for one in played]
         return Eta(
             now=scenario.start,
             horizon_seconds=horizon,
             seeds=tuple(seeds[:n_seeds]),
-            forecasts=tuple(_forecast(it, future, rows, never.get(it.key, ""), n_seeds) for it in wanted),
+            forecasts=tuple(
+                _forecast(workload, future, rows, never.get(workload.key, ""), n_seeds) for workload in wanted
+            ),
             assumptions=assumptions,
             n_asked=len(seeds),
             is_shortened=horizon < future.horizon_seconds,
@@ -265,22 +269,24 @@ def _check(scenario: Scenario, seeds: Sequence[int], horizon_seconds: float) -> 
     instance("scenario", scenario, Scenario)
     if not seeds or len(set(seeds)) != len(seeds):
         raise ValueError("seeds must be distinct, and at least one")
-    if not 0 < horizon_seconds <= MOST_HORIZON_SECONDS:
+    if not 0 < horizon_seconds <= MAX_HORIZON_SECONDS:
         raise ValueError("horizon_seconds must be greater than 0 and at most ten years")
     if scenario.fleet is not None:
         raise ManifestError.of("a forecast is for one cluster", field="fleet", remedy="name the state of one cluster")
-    if scenario.start + 4 * MOST_HORIZON_SECONDS * 1e9 > END_NS:
+    if scenario.start + 4 * MAX_HORIZON_SECONDS * 1e9 > END_NS:
         remedy = "name an earlier time with --now, or `start`"
         raise ManifestError.of("the forecast runs past April 2262", field="start", remedy=remedy)
 
 
 def _assumptions(future: Future, plan: RunTimePlan, window_seconds: float | None) -> Assumptions:
-    n_pending = sum(it.status is Status.PENDING for it in future.workloads)
+    n_pending = sum(workload.status is Status.PENDING for workload in future.workloads)
     return Assumptions(
         run_times=plan.notes,
         arrivals=tuple(
-            ArrivalNote(local_queue="/".join(it.local_queue), n_seen=sum(map(len, it.batches)), per_hour=it.per_hour)
-            for it in future.arrivals.queues
+            ArrivalNote(
+                local_queue="/".join(queue.local_queue), n_seen=sum(map(len, queue.batches)), per_hour=queue.per_hour
+            )
+            for queue in future.arrivals.queues
         ),
         window_seconds=window_seconds,
         n_running=len(future.workloads) - n_pending,
@@ -350,5 +356,5 @@ def _why_never(scenario: Scenario, others: Sequence[Manifest], workload: Present
     if run.outcome_table["admitted"][0] >= 0:
         return ""
     # A trusted name may have slashes, which a key does not tell from the one that it has.
-    state = next(it for it in run.engine.workloads() if it.key == workload.key)
+    state = next(other for other in run.engine.workloads() if other.key == workload.key)
     return message_or_cause(run.engine, state) or "it is not admitted"

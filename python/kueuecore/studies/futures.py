@@ -26,9 +26,9 @@ from kueuecore.times import SECOND_NS
 __all__ = ["Future", "Played", "admissions", "rows_of"]
 
 # Only workloads that preempt each other forever need so many.
-_MOST_CYCLES = 1_000_000
+_MAX_CYCLES = 1_000_000
 # No real job has run for longer, but a time in a status may be anything.
-_MOST_ELAPSED = 50 * 366 * 86400.0
+_MAX_ELAPSED = 50 * 366 * 86400.0
 _ARRIVAL = "arrival-of-eta-"
 # In how many parts a window is simulated: all that happens after the last admission is for nothing.
 _PARTS = 16
@@ -97,16 +97,18 @@ def admissions(future: Future, seeds: Sequence[int]) -> list[Played]:
 
 def _played(future: Future, seed: int) -> Played:
     scenario = replace(future.scenario, seed=seed)
-    samplers = {name: it.sampler(Random(f"{seed}/eta/runs/{name}")) for name, it in sorted(future.run_times.items())}
+    samplers = {
+        name: item.sampler(Random(f"{seed}/eta/runs/{name}")) for name, item in sorted(future.run_times.items())
+    }
     stepper = _stepper(future, scenario)
-    running = [it for it in future.workloads if it.status in (Status.ADMITTED, Status.QUOTA_RESERVED)]
-    waiting = [it for it in future.workloads if it.status is Status.PENDING]
+    running = [workload for workload in future.workloads if workload.status in (Status.ADMITTED, Status.QUOTA_RESERVED)]
+    waiting = [workload for workload in future.workloads if workload.status is Status.PENDING]
     # As in a scenario: reservations exist before anything else happens.
     stepper.schedule(
         [
-            *(_happening(future, it, samplers) for it in running),
+            *(_happening(future, workload, samplers) for workload in running),
             *changes_of(scenario, scenario.cluster),
-            *(_happening(future, it, samplers) for it in waiting),
+            *(_happening(future, workload, samplers) for workload in waiting),
         ]
     )
     n_rows = 0
@@ -142,7 +144,7 @@ def _played(future: Future, seed: int) -> Played:
                 break
     # Decisions of a cycle that ends after the horizon are not by the horizon.
     seconds = [(admitted[key] - stepper.start) / SECOND_NS if key in admitted else inf for key in future.targets]
-    return Played(tuple(it if it <= horizon else inf for it in seconds), horizon)
+    return Played(tuple(second if second <= horizon else inf for second in seconds), horizon)
 
 
 def rows_of(scenario: Scenario, *, trusted: bool) -> JobRows:
@@ -178,7 +180,7 @@ def _stepper(future: Future, scenario: Scenario) -> Stepper:
         checks=checks,
         trusted=future.trusted,
         cycle_seconds=scenario.cycle_seconds,
-        max_cycles=_MOST_CYCLES,
+        max_cycles=_MAX_CYCLES,
         eviction_seconds=0.0,
         messages=False,
         cycles=False,
@@ -192,7 +194,7 @@ def _happening(future: Future, workload: PresentWorkload, samplers: Mapping[str,
     group = of_running.get(workload.kind) or future.group_of[workload.kind]
     elapsed = 0.0
     if workload.started is not None:
-        elapsed = min(max(future.scenario.start - workload.started, 0) / SECOND_NS, _MOST_ELAPSED)
+        elapsed = min(max(future.scenario.start - workload.started, 0) / SECOND_NS, _MAX_ELAPSED)
     seconds, done = samplers[group](elapsed)
     plan = JobPlan(run_seconds=_within(seconds, future, elapsed), done_seconds=done)
     return Happening(at=0, op=Operation.CREATE, object=workload.manifest, plan=plan)
@@ -208,8 +210,10 @@ class _Coming:
 
     def __init__(self, future: Future, samplers: Mapping[str, Sampler], seed: int, *, first_uid: int) -> None:
         self._future = future
-        self._samplers = [samplers[future.group_of[it]] for it in future.arrivals.kinds]
-        self._templates = [Happening(at=0, op=Operation.CREATE, object=it) for it in future.arrivals.templates]
+        self._samplers = [samplers[future.group_of[kind]] for kind in future.arrivals.kinds]
+        self._templates = [
+            Happening(at=0, op=Operation.CREATE, object=template) for template in future.arrivals.templates
+        ]
         self._draws = future.arrivals.draws(f"{seed}/eta/arrivals")
         self._next: tuple[float, int] | None = next(self._draws, None)
         self._n = 0
@@ -226,7 +230,7 @@ class _Coming:
             names=names,
             ends=ends,
             at=np.array([at for at, _ in rows], np.float64),
-            run_seconds=np.array([_within(it, self._future) for it in runs], np.float64),
+            run_seconds=np.array([_within(run, self._future) for run in runs], np.float64),
             first_uid=self._first_uid + self._n,
         )
         self._n += len(rows)

@@ -116,7 +116,7 @@ class Plan:
     def smaller(self) -> tuple[PlanPoint, ...]:
         """Quotas below the answer that also meet the target, although a larger one does not."""
         end = 0 if self.answer is None else self.answer.n_units
-        return tuple(it for it in self.points if it.n_units < end and self.meets(it))
+        return tuple(point for point in self.points if point.n_units < end and self.meets(point))
 
 
 def plan(
@@ -184,7 +184,7 @@ def plan(
         answer = search.answer(now, most)
     else:
         reasons = _reasons(search.scenario_at(most), seeds[0], frozenset(cluster_queues))
-    points = [search.points[it] for it in sorted(search.points) if it != most]
+    points = [search.points[point] for point in sorted(search.points) if point != most]
     return Plan(
         scale=scale,
         target=target,
@@ -215,7 +215,7 @@ def _run(scenario: Scenario, seed: int, target: WaitTarget, cluster_queues: froz
     trial = run_trial(scenario, seed)
     waits = trial.wait_seconds
     if cluster_queues:
-        is_of = np.array([it in cluster_queues for it in trial.cluster_queues.texts], np.bool_)
+        is_of = np.array([text in cluster_queues for text in trial.cluster_queues.texts], np.bool_)
         waits = waits[is_of[trial.cluster_queues.codes]]
     return _Found(
         wait=target.wait_of(waits),
@@ -266,8 +266,8 @@ class _Search:
             for seed in self.seeds
         ]
         n_before, found = len(self.points) * len(self.seeds), dict[int, _Found]()
-        for index, it in run_all(_run, calls, self.executor):
-            found[index] = it
+        for index, row in run_all(_run, calls, self.executor):
+            found[index] = row
             if self.progress is not None:
                 self.progress(n_before + len(found), n_before + len(calls))
         for place, n_steps in enumerate(new):
@@ -275,16 +275,16 @@ class _Search:
             self._take(n_steps, [found[index] for index in range(first, first + len(self.seeds))])
 
     def _take(self, n_steps: int, found: Sequence[_Found]) -> None:
-        if not any(it.n_jobs for it in found):
+        if not any(found.n_jobs for found in found):
             whose = f" at {', '.join(sorted(self.cluster_queues))}" if self.cluster_queues else ""
             raise ManifestError.of(f"no job arrives{whose}, so none waits", remedy="give the scenario work there")
-        self._n_cut_off += sum(it.is_cut_off for it in found)
-        self._warnings |= dict.fromkeys(warning for it in found for warning in it.warnings)
+        self._n_cut_off += sum(found.is_cut_off for found in found)
+        self._warnings |= dict.fromkeys(warning for found in found for warning in found.warnings)
         self.points[n_steps] = PlanPoint(
             n_units=n_steps * self.step,
-            waits=tuple(it.wait for it in found),
-            n_never=tuple(it.n_never for it in found),
-            utilisation=tuple(it.utilisation for it in found if it.utilisation is not None),
+            waits=tuple(found.wait for found in found),
+            n_never=tuple(found.n_never for found in found),
+            utilisation=tuple(found.utilisation for found in found if found.utilisation is not None),
             share=self.share,
         )
 
@@ -297,7 +297,7 @@ class _Search:
         self.try_all({ceil(part * found) for part in _CURVE})
         while True:
             found = self._bisected()
-            near = {it for it in range(found - _NEAR, found + _NEAR + 1) if 0 <= it <= most}
+            near = {number for number in range(found - _NEAR, found + _NEAR + 1) if 0 <= number <= most}
             if near <= self.points.keys():
                 return found
             self.try_all(near)
@@ -305,8 +305,8 @@ class _Search:
     def _bisected(self) -> int:
         """Halve the gap between the largest that fails and the next, until there is none."""
         while True:
-            failing = max((it for it in self.points if not self.meets(it)), default=-1)
-            meeting = min(it for it in self.points if it > failing)
+            failing = max((point for point in self.points if not self.meets(point)), default=-1)
+            meeting = min(point for point in self.points if point > failing)
             if meeting - failing <= 1:
                 return meeting
             self.try_all([(failing + meeting) // 2])
@@ -320,4 +320,4 @@ def _reasons(scenario: Scenario, seed: int, cluster_queues: frozenset[str]) -> t
         job = jobs[row]
         if job.message and (not cluster_queues or job.cluster_queue in cluster_queues):
             counts[job.message] += 1
-    return tuple(sorted(counts.items(), key=lambda it: (-it[1], it[0])))
+    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

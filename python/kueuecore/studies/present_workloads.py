@@ -81,11 +81,13 @@ def present_workloads(objects: Sequence[Manifest]) -> tuple[PresentWorkload, ...
         objects: All objects of the cluster.
     """
     homes = {
-        (object_ref(it.object).namespace, object_ref(it.object).name): text_at(it.object, "spec", "clusterQueue")
-        for it in objects
-        if text_at(it.object, "kind") == "LocalQueue"
+        (object_ref(object_.object).namespace, object_ref(object_.object).name): text_at(
+            object_.object, "spec", "clusterQueue"
+        )
+        for object_ in objects
+        if text_at(object_.object, "kind") == "LocalQueue"
     }
-    return tuple(_workload(it, homes) for it in each_workload_once(objects) if is_workload(it.object))
+    return tuple(_workload(manifest, homes) for manifest in each_workload_once(objects) if is_workload(manifest.object))
 
 
 def _workload(manifest: Manifest, homes: dict[tuple[str, str], str]) -> PresentWorkload:
@@ -117,9 +119,9 @@ def _workload(manifest: Manifest, homes: dict[tuple[str, str], str]) -> PresentW
 
 def _since(plain: JsonObject, condition: str) -> int | None:
     """Return since when a condition is true."""
-    for it in list_at(plain, "status", "conditions"):
-        if (text_at(it, "type"), text_at(it, "status")) == (condition, "True"):
-            return _time(text_at(it, "lastTransitionTime"))
+    for other in list_at(plain, "status", "conditions"):
+        if (text_at(other, "type"), text_at(other, "status")) == (condition, "True"):
+            return _time(text_at(other, "lastTransitionTime"))
     return None
 
 
@@ -142,15 +144,15 @@ def found_workload(workloads: Sequence[PresentWorkload], name: str) -> PresentWo
         ManifestError: There is no such Workload, or there are several.
     """
     for names in (_names, _names_of_jobs):
-        found = [it for it in workloads if name in names(it)]
+        found = [workload for workload in workloads if name in names(workload)]
         if len(found) == 1:
             return found[0]
         if found:
-            remedy = f"write one of {', '.join(it.key for it in found[:5])}"
+            remedy = f"write one of {', '.join(workload.key for workload in found[:5])}"
             raise ManifestError.of(f"{len(found)} Workloads are named {shown(name)}", remedy=remedy)
-    known = [it for workload in workloads for it in (*_names(workload), *_names_of_jobs(workload))]
+    known = [name for workload in workloads for name in (*_names(workload), *_names_of_jobs(workload))]
     near = near_names(name, known, n=3)
-    pending = [it.key for it in workloads if it.status is Status.PENDING]
+    pending = [workload.key for workload in workloads if workload.status is Status.PENDING]
     remedy = f"write {' or '.join(near)}" if near else "name one that waits: " + ", ".join(pending[:5])
     if not near and not pending:
         remedy = "name one of the Workloads; none of them waits"

@@ -90,7 +90,9 @@ class QuotaScale:
         for flavor, resource in _pairs(self.quotas):
             # Thousandths of a core, bytes, or pieces.
             room = _MOST // (1000 if resource == "cpu" else int(_unit(resource)))
-            own = _total(it for it in self.quotas if (it.flavor, it.resource) == (flavor, resource)) / _unit(resource)
+            own = _total(
+                quota for quota in self.quotas if (quota.flavor, quota.resource) == (flavor, resource)
+            ) / _unit(resource)
             most.append(room if not own or not self.now else floor(room * self.now / own))
         return max(min(most), ceil(self.now))
 
@@ -105,13 +107,15 @@ class QuotaScale:
         """
         amounts: dict[str, int] = {}
         for flavor, resource in _pairs(self.quotas):
-            members = [it for it in self.quotas if (it.flavor, it.resource) == (flavor, resource)]
+            members = [quota for quota in self.quotas if (quota.flavor, quota.resource) == (flavor, resource)]
             total = n_units
             if (flavor, resource) != (self.flavor, self.resource):
                 total = ceil(_total(members) / _unit(resource) * n_units / self.now)
-            shares = _shared([it.nominal for it in members], total)
-            amounts |= {f"{it.kind}/{it.name}:{it.path}": n for it, n in zip(members, shares, strict=True)}
-        return tuple(amounts[f"{it.kind}/{it.name}:{it.path}"] for it in self.quotas)
+            shares = _shared([member.nominal for member in members], total)
+            amounts |= {
+                f"{member.kind}/{member.name}:{member.path}": n for member, n in zip(members, shares, strict=True)
+            }
+        return tuple(amounts[f"{quota.kind}/{quota.name}:{quota.path}"] for quota in self.quotas)
 
     def edits(self, n_units: int) -> list[Edit]:
         """Return the edits that set the total to a number of units."""
@@ -119,20 +123,20 @@ class QuotaScale:
 
     def is_now(self, n_units: int) -> bool:
         """Return whether a total leaves every quota as it is in the manifests."""
-        return all(it.units == n for it, n in zip(self.quotas, self.split(n_units), strict=True))
+        return all(quota.units == n for quota, n in zip(self.quotas, self.split(n_units), strict=True))
 
     def warnings(self, scenario: Scenario) -> Iterator[str]:
         """Warn about timetable changes that overwrite the planned quotas."""
         for index, change in enumerate(scenario.timetable):
-            for it in self.quotas:
-                if _sets(change.action, it):
-                    where = f"timetable[{index}] sets the quota of {it.kind} {it.name}"
+            for quota in self.quotas:
+                if _sets(change.action, quota):
+                    where = f"timetable[{index}] sets the quota of {quota.kind} {quota.name}"
                     yield f"{where}, which this plan varies: from then on the timetable's value holds"
                     break
 
     @property
     def _counted(self) -> Iterator[Quota]:
-        return (it for it in self.quotas if (it.flavor, it.resource) == (self.flavor, self.resource))
+        return (quota for quota in self.quotas if (quota.flavor, quota.resource) == (self.flavor, self.resource))
 
 
 def quota_scales(
@@ -175,20 +179,20 @@ def quota_scales(
             remedy=remedy,
         )
     found = _quotas(scenario)
-    _check(cluster_queues, {it.name for it in found if it.kind == "ClusterQueue"}, "ClusterQueue")
-    _check(flavors, {it.flavor for it in found}, "flavor")
-    _check(resources, {it.resource for it in found}, "resource")
+    _check(cluster_queues, {quota.name for quota in found if quota.kind == "ClusterQueue"}, "ClusterQueue")
+    _check(flavors, {quota.flavor for quota in found}, "flavor")
+    _check(resources, {quota.resource for quota in found}, "resource")
     chosen = [
-        it
-        for it in found
-        if (not cluster_queues or (it.kind == "ClusterQueue" and it.name in cluster_queues))
-        and (not flavors or it.flavor in flavors)
-        and (not resources or it.resource in resources)
+        quota
+        for quota in found
+        if (not cluster_queues or (quota.kind == "ClusterQueue" and quota.name in cluster_queues))
+        and (not flavors or quota.flavor in flavors)
+        and (not resources or quota.resource in resources)
     ]
     if not chosen:
         raise ManifestError.of("no ClusterQueue has such a quota", remedy="choose less narrowly, or other names")
-    groups = {it.flavor: [other for other in chosen if together or other.flavor == it.flavor] for it in chosen}
-    return tuple(_scale(it) for it in ([chosen] if together else groups.values()))
+    groups = {quota.flavor: [other for other in chosen if together or other.flavor == quota.flavor] for quota in chosen}
+    return tuple(_scale(group) for group in ([chosen] if together else groups.values()))
 
 
 def unit_suffix(resource: str) -> str:
@@ -208,13 +212,14 @@ def _unit(resource: str) -> int:
 
 
 def _scale(quotas: Sequence[Quota]) -> QuotaScale:
-    used = [it for it in quotas if it.nominal] or (list(quotas) if len(quotas) == 1 else [])
+    used = [quota for quota in quotas if quota.nominal] or (list(quotas) if len(quotas) == 1 else [])
     if not used:
-        whose = ", ".join(sorted({it.name for it in quotas}))
+        whose = ", ".join(sorted({quota.name for quota in quotas}))
         remedy = "choose one quota with --cluster-queue, --flavor and --resource, or set quotas in proportion"
         raise ManifestError.of(f"the nominal quotas of {whose} are all 0, so they have no proportions", remedy=remedy)
     totals = {
-        pair: _total(it for it in used if (it.flavor, it.resource) == pair) / _unit(pair[1]) for pair in _pairs(used)
+        pair: _total(quota for quota in used if (quota.flavor, quota.resource) == pair) / _unit(pair[1])
+        for pair in _pairs(used)
     }
     flavor, resource = min(totals, key=lambda pair: (totals[pair], pair))
     return QuotaScale(quotas=tuple(used), flavor=flavor, resource=resource)
@@ -267,17 +272,19 @@ def _sets(action: object, quota: Quota) -> bool:
             has_quota = "resourceGroups" in object_at(patch, "spec")
             return has_quota and (target.kind, target.name) == (quota.kind, quota.name)
         case ApplyObjects(objects=objects):
-            names = [(text_at(it.object, "kind"), text_at(it.object, "metadata", "name")) for it in objects]
+            names = [
+                (text_at(object_.object, "kind"), text_at(object_.object, "metadata", "name")) for object_ in objects
+            ]
             return (quota.kind, quota.name) in names
     return False
 
 
 def _pairs(quotas: Sequence[Quota]) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((it.flavor, it.resource) for it in quotas))
+    return list(dict.fromkeys((quota.flavor, quota.resource) for quota in quotas))
 
 
 def _total(quotas: Iterator[Quota] | Sequence[Quota]) -> Fraction:
-    return sum((it.nominal for it in quotas), Fraction())
+    return sum((quota.nominal for quota in quotas), Fraction())
 
 
 def _shared(weights: Sequence[Fraction], n: int) -> list[int]:
@@ -287,6 +294,6 @@ def _shared(weights: Sequence[Fraction], n: int) -> list[int]:
         return [n]
     shares = [floor(weight * n / total) for weight in weights]
     for _ in range(n - sum(shares)):
-        place = max(range(len(shares)), key=lambda it: (weights[it] / (shares[it] + 1), -it))
+        place = max(range(len(shares)), key=lambda index: (weights[index] / (shares[index] + 1), -index))
         shares[place] += 1
     return shares

@@ -68,17 +68,19 @@ class RunTimePlan:
         self.group_of_running: dict[JobKind, str] = {}
         self.warnings: list[str] = []
         self._notes: dict[RunTimeNote, None] = {}
-        self._ended = [(it, it.run_seconds) for it in workloads if it.run_seconds is not None]
-        running = [it for it in workloads if it.status is Status.ADMITTED and it.started is not None]
-        self._running = [(it, max(now - (it.started or 0), 0) / 1e9) for it in running]
+        self._ended = [(workload, workload.run_seconds) for workload in workloads if workload.run_seconds is not None]
+        running = [
+            workload for workload in workloads if workload.status is Status.ADMITTED and workload.started is not None
+        ]
+        self._running = [(workload, max(now - (workload.started or 0), 0) / 1e9) for workload in running]
         _check_queues(given, workloads)
-        alive = [it for it in workloads if it.status is not Status.FINISHED]
-        running_kinds = {it.kind for it in alive if it.status is not Status.PENDING}
-        waiting_kinds = {it.kind for it in alive if it.status is Status.PENDING}
-        homes = {it.local_queue: it.cluster_queue for it in workloads}
+        alive = [workload for workload in workloads if workload.status is not Status.FINISHED]
+        running_kinds = {workload.kind for workload in alive if workload.status is not Status.PENDING}
+        waiting_kinds = {workload.kind for workload in alive if workload.status is Status.PENDING}
+        homes = {workload.local_queue: workload.cluster_queue for workload in workloads}
         for kind in sorted({*running_kinds, *waiting_kinds, *coming}):
             queue, home = f"{kind[0]}/{kind[1]}", homes.get(kind[:2], "")
-            key = next((it for it in (queue, home, "") if it in given), None)
+            key = next((entry for entry in (queue, home, "") if entry in given), None)
             if key is not None:
                 self.group_of[kind] = self._given(queue, f"given/{key}", GivenRunTimes(given[key]))
                 continue
@@ -98,7 +100,7 @@ class RunTimePlan:
     @property
     def typical_seconds(self) -> float:
         """Return how long jobs typically run; at least a minute."""
-        return max([_LEAST_WINDOW, *(it.median_seconds for it in self._notes if it.median_seconds is not None)])
+        return max([_LEAST_WINDOW, *(note.median_seconds for note in self._notes if note.median_seconds is not None)])
 
     def _given(self, queue: str, group: str, run_times: RunTimes) -> str:
         """Return the group of jobs with given run times."""
@@ -116,10 +118,10 @@ class RunTimePlan:
             ("All", "all queues", lambda it: True),
         ]
         for source, name, is_alike in choices:
-            ended = [seconds for it, seconds in self._ended if is_alike(it)]
+            ended = [seconds for entry, seconds in self._ended if is_alike(entry)]
             if len(ended) < (1 if source == "All" else LEAST_FINISHED):
                 continue
-            running = [seconds for it, seconds in self._running if is_alike(it)]
+            running = [seconds for manifest, seconds in self._running if is_alike(manifest)]
             group = f"{source}/{name}"
             if group not in self.run_times:
                 self.run_times[group] = FittedRunTimes.of(ended, running)
@@ -141,7 +143,7 @@ class RunTimePlan:
         if len(ended) < LEAST_FINISHED:
             finished = "1 Workload" if len(ended) == 1 else f"{len(ended)} Workloads"
             self.warnings.append(f"only {finished} of {name} finished: run times are a guess")
-        n_longer = sum(it > max(ended) for it in running)
+        n_longer = sum(value > max(ended) for value in running)
         if n_longer:
             jobs = "1 job" if n_longer == 1 else f"{n_longer} jobs"
             reported = "has run longer than any that finished: it" if n_longer == 1 else "have run longer: they"
@@ -149,7 +151,9 @@ class RunTimePlan:
 
 
 def _check_queues(given: Mapping[str, Spans], workloads: Sequence[PresentWorkload]) -> None:
-    names = {"/".join(it.local_queue) for it in workloads} | {it.cluster_queue for it in workloads} - {""}
+    names = {"/".join(workload.local_queue) for workload in workloads} | {
+        workload.cluster_queue for workload in workloads
+    } - {""}
     for queue in given:
         if queue and queue not in names:
             remedy = f"write one of {', '.join(sorted(names))}" if names else "pass dumps with Workloads"

@@ -15,7 +15,7 @@ from kueuecore.scenarios import Spans
 __all__ = ["FittedRunTimes", "GivenRunTimes", "LeftRunTimes", "RunTimes", "Sampler"]
 
 # For a job that has run longer than almost any draw: after so many draws, expect nothing longer.
-_MOST_DRAWS = 1000
+_MAX_DRAWS = 1000
 # The tail is fitted to this share of the longest run times, and at least to this many.
 _TAIL_SHARE = 0.2
 _LEAST_TAIL = 5
@@ -58,7 +58,7 @@ class GivenRunTimes:
             seconds = next(draws)
             if elapsed <= 0:
                 return seconds, 0.0
-            for _ in range(_MOST_DRAWS):
+            for _ in range(_MAX_DRAWS):
                 if seconds > elapsed:
                     return seconds, elapsed
                 seconds = next(draws)
@@ -114,8 +114,8 @@ class FittedRunTimes:
         if not ended:
             raise ValueError("no job has ended")
         # Ties: an end comes before a job that still runs.
-        seen = sorted([*((it, False) for it in ended), *((it, True) for it in running)])
-        return cls(tuple(it for it, _ in seen), tuple(not is_running for _, is_running in seen))
+        seen = sorted([*((value, False) for value in ended), *((value, True) for value in running)])
+        return cls(tuple(value for value, _ in seen), tuple(not is_running for _, is_running in seen))
 
     def sampler(self, random: Random) -> Sampler:
         """See `RunTimes`."""

@@ -55,20 +55,20 @@ def value_names(values: Sequence[JsonValue]) -> list[str]:
         >>> value_names([{"mean": "30s"}, {"lognormal": {"mean": "5m", "p95": "15m"}}])
         ['mean 30s', 'mean 5m, p95 15m']
     """
-    texts = [value_text(it) for it in values]
+    texts = [value_text(value) for value in values]
     distinct = dict(zip(texts, values, strict=True))
-    if all(len(text) <= (_SHORT if isinstance(it, list) else _LONGEST) for text, it in distinct.items()) and not any(
-        isinstance(it, dict) for it in distinct.values()
-    ):
+    if all(
+        len(text) <= (_SHORT if isinstance(entry, list) else _LONGEST) for text, entry in distinct.items()
+    ) and not any(isinstance(entry, dict) for entry in distinct.values()):
         return texts
-    leaves = {text: dict(_leaves(it, ())) for text, it in distinct.items()}
-    paths = dict.fromkeys(path for it in leaves.values() for path in it)
-    differing = [path for path in paths if len({it.get(path) for it in leaves.values()}) > 1]
-    names = {text: _name(it, differing) for text, it in leaves.items()}
+    leaves = {text: dict(_leaves(entry, ())) for text, entry in distinct.items()}
+    paths = dict.fromkeys(path for leaf in leaves.values() for path in leaf)
+    differing = [path for path in paths if len({leaf.get(path) for leaf in leaves.values()}) > 1]
+    names = {text: _name(leaf, differing) for text, leaf in leaves.items()}
     is_clear = (
         bool(differing)
         and len(set(names.values())) == len(names)
-        and all(0 < len(it) <= _LONGEST for it in names.values())
+        and all(0 < len(name) <= _LONGEST for name in names.values())
     )
     if not is_clear:
         names = {text: f"value {number}" for number, text in enumerate(names, 1)}
@@ -81,7 +81,7 @@ def _leaves(value: JsonValue, path: tuple[str, ...]) -> Iterator[tuple[tuple[str
     if isinstance(value, dict):
         parts = [*value.items()]
     elif isinstance(value, list):
-        parts = [(str(index), it) for index, it in enumerate(value)]
+        parts = [(str(index), row) for index, row in enumerate(value)]
     if not parts:
         yield path, value_text(value)
     for name, part in parts:
@@ -101,7 +101,7 @@ def _name(leaves: Mapping[tuple[str, ...], str], differing: Sequence[tuple[str, 
 
 def _field(path: tuple[str, ...]) -> str:
     """Return the last part of a path that is not the index of a list."""
-    return next((it for it in reversed(path) if not it.isdigit()), "value")
+    return next((name for name in reversed(path) if not name.isdigit()), "value")
 
 
 def is_more_better(name: str) -> bool:
@@ -138,7 +138,10 @@ def best_first(found: Sweep, by: str | None = None) -> list[int]:
     def key(point: int) -> list[tuple[bool, float]]:
         was_cut_off = any(found.estimate(point, "cut_off").values)
         medians = [(name, found.estimate(point, name).median) for name in names]
-        ranks = [(it is None, (-it if is_more_better(name) else it) if it is not None else 0.0) for name, it in medians]
+        ranks = [
+            (median is None, (-median if is_more_better(name) else median) if median is not None else 0.0)
+            for name, median in medians
+        ]
         return [(was_cut_off, 0.0), *ranks]
 
     return sorted(range(len(found.points)), key=key)

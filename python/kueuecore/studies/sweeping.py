@@ -52,7 +52,7 @@ class Axis:
         if not self.values:
             raise ValueError(f"{self.target.target} has no values")
         if self.is_range:
-            are_numbers = all(isinstance(it, int | float) and not isinstance(it, bool) for it in self.values)
+            are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.values)
             if not are_numbers or len(self.values) != 2 or self.values[0] > self.values[1]:  # type: ignore[operator]
                 raise ValueError(f"{self.target.target}: a range goes from one number up to another")
 
@@ -81,7 +81,7 @@ def grid_points(axes: Sequence[Axis]) -> list[Point]:
     for axis in axes:
         if axis.is_range:
             raise ValueError(f"{axis.target.target} is a range; a grid needs values")
-    return [*product(*([replace(axis.target, value=it) for it in axis.values] for axis in axes))]
+    return [*product(*([replace(axis.target, value=value) for value in axis.values] for axis in axes))]
 
 
 def drawn_points(axes: Sequence[Axis], n: int, *, seed: int) -> list[Point]:
@@ -121,12 +121,12 @@ class Sweep:
             name: The figure.
         """
         n = len(self.seeds)
-        return Estimate(tuple(it[name] for it in self.figures[point * n : (point + 1) * n] if name in it))
+        return Estimate(tuple(figure[name] for figure in self.figures[point * n : (point + 1) * n] if name in figure))
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all figures of any run."""
-        return tuple(dict.fromkeys(name for it in self.figures for name in it))
+        return tuple(dict.fromkeys(name for figure in self.figures for name in figure))
 
     def table(self) -> Table:
         """Return a row for each point and seed: `point`, the values by field as text, `seed`, and the figures."""
@@ -138,9 +138,9 @@ class Sweep:
             columns[edit.target] = Column(values=index, words=words)
         columns["seed"] = Column(values=np.tile(np.array(self.seeds, np.int64), len(self.points)))
         for name in self.names:
-            values = [it.get(name) for it in self.figures]
-            is_null = np.array([it is None for it in values], np.bool_)
-            columns[name] = Column(values=np.array([it or 0.0 for it in values]), is_null=is_null)
+            values = [figure.get(name) for figure in self.figures]
+            is_null = np.array([value is None for value in values], np.bool_)
+            columns[name] = Column(values=np.array([value or 0.0 for value in values]), is_null=is_null)
         return Table(columns)
 
 
@@ -238,7 +238,7 @@ def sweep(
         raise ValueError("seeds must be distinct, and at least one")
     scenarios = [read(point) for point in points]
     calls = [(scenario, seed) for scenario in scenarios for seed in seeds]
-    names = [scenario_key(it) for it in scenarios] if journal is not None else []
+    names = [scenario_key(scenario) for scenario in scenarios] if journal is not None else []
     keys = [f"{name}/{seed}" for name in names for seed in seeds]
     known = {} if journal is None else journal.known
     figures = {index: known[key] for index, key in enumerate(keys) if key in known}
@@ -253,7 +253,7 @@ def sweep(
         points=tuple(points),
         seeds=tuple(seeds),
         figures=tuple(figures[index] for index in range(len(calls))),
-        releases=tuple(it.release for it in scenarios),
+        releases=tuple(scenario.release for scenario in scenarios),
     )
 
 

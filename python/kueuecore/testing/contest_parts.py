@@ -95,7 +95,7 @@ def cohort_tree(chance: Chance, stock: Stock, depth: int) -> list[JsonObject]:
         spec: JsonObject = {}
         above = number - 1
         if number >= depth:
-            above = chance.one(*(it for it in range(number) if levels[it] < depth))
+            above = chance.one(*(index for index in range(number) if levels[index] < depth))
         levels.append(1 if above < 0 else levels[above] + 1)
         if above >= 0:
             spec["parentName"] = stock.cohorts[above]
@@ -207,7 +207,9 @@ def huge_holders(stock: Stock, objects: Sequence[JsonObject], queue: str = "") -
     for one in objects:
         if one["kind"] != "ClusterQueue":
             continue
-        for flavor in (it for group in list_at(one, "spec", "resourceGroups") for it in list_at(group, "flavors")):
+        for flavor in (
+            flavor for group in list_at(one, "spec", "resourceGroups") for flavor in list_at(group, "flavors")
+        ):
             quota = object_at(list_at(flavor, "resources")[0])
             nominal = text_at(quota, "nominalQuota")
             if quota["name"] == "cpu" and nominal in stock.edges:

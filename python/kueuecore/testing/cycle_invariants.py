@@ -37,12 +37,14 @@ class Invariants:
     """
 
     def __init__(self, scenario: History) -> None:
-        self._specs = {_id(it): object_at(it, "spec") for it in scenario.objects}
-        self._created = {_id(it): text_at(it, "metadata", "creationTimestamp") for it in scenario.objects}
+        self._specs = {_id(object_): object_at(object_, "spec") for object_ in scenario.objects}
+        self._created = {
+            _id(object_): text_at(object_, "metadata", "creationTimestamp") for object_ in scenario.objects
+        }
         # ClusterQueues of which only the quota is as in their specs (rules/02 §4 5).
         self._unsettled = {name for kind, name in self._specs if kind == "ClusterQueue" and self._is_in_cycle(name)}
         self._is_fair = "fairSharing" in (scenario.configuration or {})
-        self._has_topology = any(it.get("kind") == "Topology" for it in scenario.objects)
+        self._has_topology = any(object_.get("kind") == "Topology" for object_ in scenario.objects)
         self._is_usage_based = "admissionFairSharing" in (scenario.configuration or {})
         self._tree = Tree({}, frozenset())
         # Flavors and resources whose sums have saturated, and so are no longer exact.
@@ -75,12 +77,12 @@ class Invariants:
         self._check_admissions(result.decision)
         # For heads after their preemptor in the cycle, victims count as gone, though they still hold quota;
         # so do those of earlier cycles, which no decision names again.
-        has_victims = any(holds_quota(it) and is_evicted(it) for it in self._states.values())
+        has_victims = any(holds_quota(state) and is_evicted(state) for state in self._states.values())
         if not result.decision.replaced_slices and not result.decision.preemptions and not has_victims:
             _check_limits(self._tree, after)
         self._check_strict_fifo(seen, result.decision)
         for preemption in result.decision.preemptions:
-            self._check_victim(preemption, after, busy={it.cluster_queue for it in result.decision.pending})
+            self._check_victim(preemption, after, busy={pending.cluster_queue for pending in result.decision.pending})
         assert self._fork is not None
         # Nodes may be reserved for heads that cannot preempt; without these heads, all would fit (rules/08 §11.6).
         if not self._has_topology:
@@ -143,8 +145,8 @@ class Invariants:
             name = admission.cluster_queue
             if self._specs["ClusterQueue", name].get("queueingStrategy") != "StrictFIFO":
                 continue
-            active = {it.key for it in seen.orders[name] if it.place == "active"}
-            keys = [it.key for it in self._orders[name]]
+            active = {order.key for order in seen.orders[name] if order.place == "active"}
+            keys = [order.key for order in self._orders[name]]
             overtaken = [key for key in keys[: keys.index(admission.key)] if key in active]
             assert not overtaken, f"{admission.key} has overtaken {overtaken} in the StrictFIFO queue {name}"
 
@@ -213,17 +215,17 @@ class Invariants:
             name = self._states[key].cluster_queue or ""
             groups = list_at(self._specs["ClusterQueue", name], "resourceGroups")
             pod_sets = list_at(self._specs["Workload", key], "podSets")
-            has_choice = any(len(list_at(it, "flavors")) > 1 for it in groups)
+            has_choice = any(len(list_at(group, "flavors")) > 1 for group in groups)
             if (
                 has_choice
                 or name in decision.target_recomputations
-                or any("minCount" in object_at(it) for it in pod_sets)
+                or any("minCount" in object_at(pod_set) for pod_set in pod_sets)
                 or any((row.flavor, row.resource) in self._tree.lost for row in _rows_of(self._tree, name))
             ):
                 continue
             for spared in victims:
-                others = {it.key for it in victims if it is not spared}
-                waiting = {it.key for order in self._orders.values() for it in order if it.key != key}
+                others = {victim.key for victim in victims if victim is not spared}
+                waiting = {pair.key for order in self._orders.values() for pair in order if pair.key != key}
                 what_if = fork.fork()
                 for gone in sorted(others | waiting):
                     namespace, _, workload = gone.rpartition("/")
@@ -264,7 +266,9 @@ def _check_limits(before: Tree, after: Tree) -> None:
 def _held(workload: WorkloadState, pod_set: str, resource: str) -> int:
     """Return what a pod set holds of a resource, including pods that are done."""
     assignments = workload.status["admission"]["podSetAssignments"]
-    return sum(amount(it["resourceUsage"][resource]) for it in assignments if it["name"] == pod_set)
+    return sum(
+        amount(assignment["resourceUsage"][resource]) for assignment in assignments if assignment["name"] == pod_set
+    )
 
 
 def _usage(tree: Tree) -> dict[str, str]:

@@ -109,7 +109,7 @@ class _Drawn:
         moves += [Move(kind=MoveKind.APPLY, object=head) for head in self.later]
         moves += [_a_cycle(chance) for _ in range(chance.integer(1, 2))]
         # Workloads that hold quota already keep their admission: their spec may ask for less than the status shows.
-        known = [_without_status(it) for it in (*self.heads, *self.later, *self.holders[:8])]
+        known = [_without_status(head) for head in (*self.heads, *self.later, *self.holders[:8])]
         for number in range(chance.integer(0, 3)):
             moves.append(move(chance, stock, tuple(known), number=number))
             if chance.boolean():
@@ -221,14 +221,14 @@ def _flavors(chance: Chance, edges: Sequence[int]) -> _Drawn:
 def _nominal(objects: Sequence[JsonObject], flavor: str) -> int:
     """Return the total quota of the first resource in a flavor, without unlimited quotas."""
     rows = (
-        object_at(list_at(it, "resources")[0])
+        object_at(list_at(other, "resources")[0])
         for found in objects
         for group in list_at(found, "spec", "resourceGroups")
-        for it in list_at(group, "flavors")
-        if text_at(it, "name") == flavor
+        for other in list_at(group, "flavors")
+        if text_at(other, "name") == flavor
     )
     amounts = (text_at(row, "nominalQuota") for row in rows)
-    return sum(int(it) for it in amounts if len(it) < 3)
+    return sum(int(amount) for amount in amounts if len(amount) < 3)
 
 
 def _pods_on_several(chance: Chance, stock: Stock, has_gpu: bool) -> list[JsonObject]:
@@ -349,7 +349,7 @@ def _crowd(chance: Chance, edges: Sequence[int]) -> _Drawn:
     sums = [sum(held.size for held in crowd) for crowd in crowds]
     free = chance.one(0, 0, 500, 2000)
     # What the others hold beyond their own quota can be reclaimed from them.
-    nominals = [0, *(chance.one(0, it // 2000 * 1000, it) for it in sums[1:])]
+    nominals = [0, *(chance.one(0, other // 2000 * 1000, other) for other in sums[1:])]
     nominals[0] = sum(sums) + free - sum(nominals)
     objects = cohort_tree(chance, stock, depth)
     for cohort in objects:
@@ -369,7 +369,7 @@ def _crowd(chance: Chance, edges: Sequence[int]) -> _Drawn:
         priority = chance.one(0, 1, -1, 2)
         own = sum(held.size for held in crowds[place] if held.priority < priority)
         equal = sum(held.size for held in crowds[place] if held.priority == priority)
-        excess = sum(max(0, sums[it] - nominals[it]) for it in range(n_queues) if it != place)
+        excess = sum(max(0, sums[index] - nominals[index]) for index in range(n_queues) if index != place)
         lower = sum(held.size for crowd in crowds[1:] for held in crowd if held.priority < priority)
         most = chance.one(own + excess, own, own + equal + excess, own + min(lower, excess), nominals[place] // 2)
         asked = max(500, free + most + chance.one(0, 1, 1000, 0, -500, -(most // 3)))

@@ -94,7 +94,7 @@ def _a_broken_cycle(chance: Chance, stock: Stock) -> list[Move]:
     """Draw a Cohort that may close a cycle, ClusterQueues that change below it, and what may break it again."""
     closing = in_a_cycle(chance, stock, manifest("Cohort", chance.one(*stock.cohorts), {}))
     changed = [cluster_queues(chance, stock, chance.one(*stock.queues)) for _ in range(chance.one(1, 2, 0))]
-    moves = [Move(kind=MoveKind.APPLY, object=it) for it in (closing, *changed)]
+    moves = [Move(kind=MoveKind.APPLY, object=number) for number in (closing, *changed)]
     if chance.boolean():
         moves.append(CYCLE)
     if chance.boolean():

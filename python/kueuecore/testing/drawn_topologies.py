@@ -92,11 +92,11 @@ def topology_history(chance: Chance, *, max_moves: int = 10, max_nodes: int = 8)
     objects = [_topology(site, name) for name in site.levels]
     objects += [_node(chance, site, name) for name in site.nodes]
     objects += [_pod(chance, site, f"p{number}") for number in range(chance.one(0, 0, 1, 2, 4))]
-    objects += [_on_site(chance, site, it) for it in found]
+    objects += [_on_site(chance, site, value) for value in found]
     if chance.rarely(3):
         gates = object_at(configuration or {}, "featureGates")
         configuration = {**(configuration or {}), "featureGates": {**gates, **chance.one(*_GATES)}}
-    known = [it for it in objects if it["kind"] == "Workload"]
+    known = [object_ for object_ in objects if object_["kind"] == "Workload"]
     happened = [CYCLE] * chance.integer(1, 3)
     # First workloads that compete for the room of others, then anything.
     n_rivals = min(chance.one(2, 1, 3, 0), max_moves)
@@ -106,7 +106,7 @@ def topology_history(chance: Chance, *, max_moves: int = 10, max_nodes: int = 8)
         else:
             happens = _move(chance, site, known, number)
         if happens.object is not None and happens.object["kind"] == "Workload" and "status" not in happens.object:
-            known = [it for it in known if key_of(it) != key_of(happens.object)] + [happens.object]
+            known = [object_ for object_ in known if key_of(object_) != key_of(happens.object)] + [happens.object]
         happened.append(happens)
         if happens.kind not in (MoveKind.CYCLE, MoveKind.LINGER) and chance.boolean():
             happened.append(CYCLE)
@@ -207,7 +207,11 @@ def _on_site(chance: Chance, site: _Site, thing: JsonObject) -> JsonObject:
     if thing["kind"] == "AdmissionCheck" and chance.boolean():
         return {**thing, "spec": {"controllerName": chance.one(*[_PROVISIONING] * 3, "kueue.x-k8s.io/multikueue")}}
     pod_sets = list_at(spec, "podSets")
-    if thing["kind"] != "Workload" or not pod_sets or any("topologyRequest" in object_at(it) for it in pod_sets):
+    if (
+        thing["kind"] != "Workload"
+        or not pod_sets
+        or any("topologyRequest" in object_at(pod_set) for pod_set in pod_sets)
+    ):
         return thing
     return {**thing, "spec": {**spec, "podSets": _asking(chance, site, pod_sets)}}
 
@@ -257,7 +261,7 @@ def _request(chance: Chance, levels: Sequence[str], *, slices: bool, n_pods: int
     size = chance.one(*sizes)
     first = chance.one(*lower)
     if chance.rarely(3) and lower[-1] != first:
-        inner = [it for it in (1, 2) if size % it == 0]
+        inner = [number for number in (1, 2) if size % number == 0]
         return {
             **request,
             "podsetSliceRequiredTopologyConstraints": [

@@ -293,7 +293,7 @@ def _on_flavors(chance: Chance, spec: JsonObject) -> JsonObject:
     """Apply a check to all flavors of a ClusterQueue, or sometimes to only one of them."""
     if not chance.rarely(3):
         return {}
-    flavors = [it for group in list_at(spec, "resourceGroups") for it in list_at(group, "flavors")]
+    flavors = [flavor for group in list_at(spec, "resourceGroups") for flavor in list_at(group, "flavors")]
     return {"onFlavors": [text_at(chance.one(*flavors), "name")]}
 
 
@@ -458,7 +458,7 @@ def infrastructure(chance: Chance, stock: Stock) -> list[JsonObject]:
     if kept():
         found.append(namespaces(chance))
     found += [resource_flavors(chance, flavor) for flavor in stock.flavors if kept()]
-    found += [in_a_cycle(chance, stock, it) if chance.rarely(60) else it for it in cohorts(chance, stock)]
+    found += [in_a_cycle(chance, stock, cohort) if chance.rarely(60) else cohort for cohort in cohorts(chance, stock)]
     found += [priority_classes(chance, name) for name in CLASSES if chance.rarely(6)]
     for queue in stock.queues:
         if kept():

@@ -69,4 +69,4 @@ def holds_quota(workload: WorkloadState) -> bool:
 def is_evicted(workload: WorkloadState) -> bool:
     """Return whether the condition Evicted of a workload is True."""
     conditions = workload.status.get("conditions", ())
-    return any(it["type"] == "Evicted" and it["status"] == "True" for it in conditions)
+    return any(condition["type"] == "Evicted" and condition["status"] == "True" for condition in conditions)

@@ -84,7 +84,7 @@ class FleetInvariants:
     def check_end(self, fleet: Fleet) -> None:
         """Check a fleet in which nothing has gone wrong, and nobody has submitted anything, for a while."""
         self(fleet)
-        for job in (it for kind in KINDS for it in fleet.objects(kind)):
+        for job in (object_ for kind in KINDS for object_ in fleet.objects(kind)):
             if _QUEUE not in texts_at(job, "metadata", "labels"):
                 continue
             workload = _workload_of(fleet, job)
@@ -107,7 +107,7 @@ class FleetInvariants:
                 self._reachable_since.setdefault(name, fleet.now if name in self._was_lost else 0)
 
     def _check_runs(self, fleet: Fleet) -> None:
-        running = {name: frozenset(_job_of(node, it) for it in node.running()) for name, node in fleet.nodes.items()}
+        running = {name: frozenset(_job_of(node, ref) for ref in node.running()) for name, node in fleet.nodes.items()}
         for name, jobs in running.items():
             if not self._is_known(fleet, name, self._grace_ns):
                 # It may still run, and even start, what the manager gave up while it was unreachable.
@@ -115,8 +115,8 @@ class FleetInvariants:
             for key in jobs:
                 has_started = key not in self._running.get(name, frozenset())
                 grace_ns = 0 if has_started else self._grace_ns
-                others = [it for it in running if it != name and key in running[it]]
-                known = [it for it in others if self._is_known(fleet, it, grace_ns)]
+                others = [row for row in running if row != name and key in running[row]]
+                known = [other for other in others if self._is_known(fleet, other, grace_ns)]
                 if known:
                     raise InvariantError(Invariant.STARTS_ONCE, f"{key} runs on {name} and on {known[0]}")
         self._running = running
@@ -154,7 +154,9 @@ class FleetInvariants:
             if "Finished" not in conditions_that_hold(workload):
                 needed |= {object_ref(workload), *_owners(workload)}
         for cluster in fleet.links:
-            for manifest in (it for kind in ("Workload", *KINDS) for it in fleet.objects(kind, cluster=cluster)):
+            for manifest in (
+                object_ for kind in ("Workload", *KINDS) for object_ in fleet.objects(kind, cluster=cluster)
+            ):
                 ref = object_ref(manifest)
                 if self._is_ours(manifest) and ref not in needed:
                     raise InvariantError(Invariant.NOTHING_LEFT, f"{ref} is left on {cluster}")
@@ -167,8 +169,8 @@ def _why_it_waits(fleet: Fleet, workload: JsonObject) -> str:
         return "Running" if fleet.nodes[cluster].running() & _owners(workload) else ""
     if text_at(condition(workload, "QuotaReserved"), "status") != "True":
         return _place(fleet, MANAGER, workload)
-    nominated = [str(it) for it in list_at(workload, "status", "nominatedClusterNames")]
-    places = [_place(fleet, it, workload) for it in nominated]
+    nominated = [str(name) for name in list_at(workload, "status", "nominatedClusterNames")]
+    places = [_place(fleet, name, workload) for name in nominated]
     if places:
         return "WaitsOnWorkers" if all(places) else ""
     return "RunsHere" if fleet.nodes[MANAGER].running() & _owners(workload) else ""
@@ -184,7 +186,7 @@ def _job_of(node: Node, ref: ObjectRef) -> ObjectRef:
 def _workload_of(fleet: Fleet, job: JsonObject) -> JsonObject | None:
     uid = text_at(job, "metadata", "uid")
     for workload in fleet.objects("Workload"):
-        if any(text_at(it, "uid") == uid for it in list_at(workload, "metadata", "ownerReferences")):
+        if any(text_at(reference, "uid") == uid for reference in list_at(workload, "metadata", "ownerReferences")):
             return workload
     return None
 
@@ -204,4 +206,4 @@ def _place(fleet: Fleet, cluster: str, workload: JsonObject) -> str:
 def _owners(workload: JsonObject) -> set[ObjectRef]:
     namespace = text_at(workload, "metadata", "namespace")
     owners = list_at(workload, "metadata", "ownerReferences")
-    return {ObjectRef(text_at(it, "kind"), text_at(it, "name"), namespace) for it in owners}
+    return {ObjectRef(text_at(owner, "kind"), text_at(owner, "name"), namespace) for owner in owners}

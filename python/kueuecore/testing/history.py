@@ -259,6 +259,7 @@ def _document(manifest: Mapping[str, JsonValue]) -> str:
 def without_min_counts(spec: JsonObject) -> JsonObject:
     """Return the spec of a Workload as Kueue's webhook stores it while partial admission is off."""
     pod_sets: list[JsonValue] = [
-        {name: value for name, value in object_at(it).items() if name != "minCount"} for it in list_at(spec, "podSets")
+        {name: value for name, value in object_at(pod_set).items() if name != "minCount"}
+        for pod_set in list_at(spec, "podSets")
     ]
     return {**spec, "podSets": pod_sets}

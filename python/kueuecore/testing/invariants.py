@@ -123,7 +123,7 @@ def _check_usage_of_cluster_queues(seen: EngineView, tree: Tree) -> None:
     for workload in seen.workloads:
         if not holds_quota(workload):
             continue
-        done = {it["name"]: it["count"] for it in workload.status.get("reclaimablePods", ())}
+        done = {pod["name"]: pod["count"] for pod in workload.status.get("reclaimablePods", ())}
         # A workload whose job must stop may be deactivated, too, and then no longer counts.
         may_be_out = is_evicted(workload)
         admission = workload.status["admission"]
@@ -180,7 +180,7 @@ def _has_root(tree: Tree, row: QuotaRow) -> bool:
 def _check_places(seen: EngineView) -> None:
     """Check that a workload waits in one queue, once, only without quota, and that statuses count it accordingly."""
     states = seen.states
-    waiting = [(name, it.key, it.place) for name, order in seen.orders.items() for it in order]
+    waiting = [(name, row.key, row.place) for name, order in seen.orders.items() for row in order]
     keys = {key for _, key, _ in waiting}
     assert len(keys) == len(waiting), f"a workload waits twice: {sorted(key for _, key, _ in waiting)}"
     for name, key, place in waiting:
@@ -189,10 +189,12 @@ def _check_places(seen: EngineView) -> None:
         assert (state.cluster_queue, state.place) == (name, place), f"{key} waits in {name}, {place}: {state}"
     queued = {key for key, state in states.items() if state.place is not None}
     assert queued <= keys, f"queued, but in no ClusterQueue: {sorted(queued - keys)}"
-    held = [it for it in seen.workloads if holds_quota(it)]
-    reserving = Counter(it.status["admission"]["clusterQueue"] for it in held)
-    admitted = Counter(it.status["admission"]["clusterQueue"] for it in held if it.stage == "Admitted")
-    stopping = Counter(it.status["admission"]["clusterQueue"] for it in held if is_evicted(it))
+    held = [workload for workload in seen.workloads if holds_quota(workload)]
+    reserving = Counter(workload.status["admission"]["clusterQueue"] for workload in held)
+    admitted = Counter(
+        workload.status["admission"]["clusterQueue"] for workload in held if workload.stage == "Admitted"
+    )
+    stopping = Counter(workload.status["admission"]["clusterQueue"] for workload in held if is_evicted(workload))
     for name, status in seen.cluster_queues.items():
         counted = (status.pending_workloads, status.reserving_workloads, status.admitted_workloads)
         expected = (len(seen.orders[name]), reserving[name], admitted[name])
@@ -204,6 +206,6 @@ def _check_places(seen: EngineView) -> None:
 def _check_order(seen: EngineView) -> None:
     """Check that higher priorities come first, except for a workload that has preempted and waits for the room."""
     for name, order in seen.orders.items():
-        priorities = [it.priority for it in order]
+        priorities = [row.priority for row in order]
         rest = priorities[1:]
         assert rest == sorted(rest, reverse=True), f"ClusterQueue {name} has its queue in the order {priorities}"

@@ -41,31 +41,41 @@ class MoveResult:
             reported |= {
                 "admissions": [
                     {
-                        "key": it.key,
-                        "clusterQueue": it.cluster_queue,
-                        "isAdmitted": it.is_admitted,
+                        "key": admission.key,
+                        "clusterQueue": admission.cluster_queue,
+                        "isAdmitted": admission.is_admitted,
                         "podSets": [
                             (each.name, each.count, dict(each.flavors), dict(each.resource_usage))
-                            for each in it.pod_sets
+                            for each in admission.pod_sets
                         ],
                     }
-                    for it in self.decision.admissions
+                    for admission in self.decision.admissions
                 ],
                 "preemptions": [
-                    {"key": it.key, "preemptor": it.preemptor, "reason": it.reason, "message": it.message}
-                    for it in self.decision.preemptions
+                    {
+                        "key": preemption.key,
+                        "preemptor": preemption.preemptor,
+                        "reason": preemption.reason,
+                        "message": preemption.message,
+                    }
+                    for preemption in self.decision.preemptions
                 ],
                 "pending": [
-                    {"key": it.key, "reason": it.reason, "message": it.message, "isParked": it.is_parked}
-                    for it in self.decision.pending
+                    {
+                        "key": pending.key,
+                        "reason": pending.reason,
+                        "message": pending.message,
+                        "isParked": pending.is_parked,
+                    }
+                    for pending in self.decision.pending
                 ],
                 "parked": sorted(self.decision.parked),
-                "events": [(it.type, it.reason, it.key, it.message) for it in self.decision.events],
+                "events": [(event.type, event.reason, event.key, event.message) for event in self.decision.events],
                 "skippedPreemptions": dict(self.decision.skipped_preemptions),
                 "targetRecomputations": {
                     name: dict(results) for name, results in self.decision.target_recomputations.items()
                 },
             }
         # Sorted, as nothing depends on the order of writes outside of cycles, which is that of the objects.
-        reported["written"] = sorted((it.key, it.reason, it.type, it.message) for it in self.events)
+        reported["written"] = sorted((event.key, event.reason, event.type, event.message) for event in self.events)
         return reported

@@ -226,15 +226,20 @@ class Play:
 
     def _answered(self, before: JsonObject, answers: list[JsonValue]) -> list[JsonValue]:
         """Return the states of a workload's checks; answers for checks that it does not require are ignored."""
-        new = {text_at(it, "name"): object_at(it) for it in answers}
+        new = {text_at(answer, "name"): object_at(answer) for answer in answers}
         at: JsonObject = {"lastTransitionTime": format_time(self.now)}
         states = map(object_at, list_at(before, "admissionChecks"))
-        return [{**new[name], **at} if (name := text_at(it, "name")) in new else it for it in states]
+        return [{**new[name], **at} if (name := text_at(state, "name")) in new else state for state in states]
 
     def _told(self, before: JsonObject, result: list[JsonValue]) -> list[JsonValue]:
         """Return the workload's conditions with the given ones set; a missing transition time means now."""
-        new = {text_at(it, "type"): {"lastTransitionTime": format_time(self.now), **object_at(it)} for it in result}
-        return [it for it in list_at(before, "conditions") if text_at(it, "type") not in new] + list(new.values())
+        new = {
+            text_at(value, "type"): {"lastTransitionTime": format_time(self.now), **object_at(value)}
+            for value in result
+        }
+        return [
+            condition for condition in list_at(before, "conditions") if text_at(condition, "type") not in new
+        ] + list(new.values())
 
     def _delete(self, move: Move) -> MoveResult:
         namespace, name = _split(move.key)

@@ -24,7 +24,7 @@ class Echo:
     """
 
     def __init__(self, scenario: History) -> None:
-        self._objects = {key_of(it): it for it in scenario.objects if it.get("kind") == "Workload"}
+        self._objects = {key_of(object_): object_ for object_ in scenario.objects if object_.get("kind") == "Workload"}
         gates = object_at(scenario.configuration or {}, "featureGates")
         self._has_min_counts = gates.get("PartialAdmission") is not False
         self._states: Mapping[str, WorkloadState] = {}
@@ -44,12 +44,15 @@ class Echo:
             self._generations.pop(result.move.key, None)
         if result.decision is None:
             return False
-        names = [it.key for it in (*result.decision.admissions, *result.decision.preemptions, *result.decision.pending)]
+        names = [
+            admission.key
+            for admission in (*result.decision.admissions, *result.decision.preemptions, *result.decision.pending)
+        ]
         written = [name for name in names if seen.states[name].status != self._states[name].status]
         for name in written:
             status = seen.states[name].status
             # What a second pass writes may belong to an older generation.
-            observed = max(it.get("observedGeneration", 0) for it in status["conditions"])
+            observed = max(condition.get("observedGeneration", 0) for condition in status["conditions"])
             generation = self._generations[name] = max(observed, self._generations.get(name, 0))
             plain = self._objects[name]
             if "priorityClassRef" in object_at(plain, "spec"):

@@ -66,7 +66,7 @@ def assign(n: int, fields: Mapping[str, TextColumn], rules: TraceRules) -> Assig
     names: list[tuple[_Part, _Part]] = []
     for index, rule in enumerate(rules.all_rules()):
         rows = np.flatnonzero(chosen == index)
-        used = {it: fields[it].rows(rows) for it in sorted(set(PLACEHOLDER.findall(rule.queue)))}
+        used = {text: fields[text].rows(rows) for text in sorted(set(PLACEHOLDER.findall(rule.queue)))}
         codes, found = _rendered(rule.queue, used, len(rows))
         queue[rows] = codes + len(names)
         names += found
@@ -74,8 +74,8 @@ def assign(n: int, fields: Mapping[str, TextColumn], rules: TraceRules) -> Assig
 
 
 def _check_fields(rule: JobRule, name: str, fields: Mapping[str, TextColumn], rules: TraceRules) -> None:
-    used = [(f"{name}.when.{it}", it) for it in rule.when]
-    used += [(f"{name}.queue", it) for it in PLACEHOLDER.findall(rule.queue)]
+    used = [(f"{name}.when.{row}", row) for row in rule.when]
+    used += [(f"{name}.queue", found) for found in PLACEHOLDER.findall(rule.queue)]
     for path, field in used:
         if field not in fields:
             known = f"its fields are {', '.join(sorted(fields))}" if fields else "it has no fields"
@@ -83,13 +83,13 @@ def _check_fields(rule: JobRule, name: str, fields: Mapping[str, TextColumn], ru
 
 
 def _matching(column: TextColumn, patterns: Sequence[str]) -> npt.NDArray[np.bool_]:
-    names = [any(fnmatchcase(name, it) for it in patterns) for name in column.names]
+    names = [any(fnmatchcase(name, pattern) for pattern in patterns) for name in column.names]
     return np.array(names, np.bool_)[column.codes]
 
 
 def _refuse_unmatched(chosen: npt.NDArray[np.int64], fields: Mapping[str, TextColumn], rules: TraceRules) -> None:
     rows = np.flatnonzero(chosen == _NO_RULE)
-    values = ", ".join(f"{it}: {quoted(column.names[column.codes[rows[0]]])}" for it, column in fields.items())
+    values = ", ".join(f"{key}: {quoted(column.names[column.codes[rows[0]]])}" for key, column in fields.items())
     message = f"no rule matches {len(rows)} of {len(chosen)} jobs, such as one with {values or 'no fields'}"
     raise rules.error(message, "rules", "add a rule, or `default: {queue: namespace/localqueue}`")
 
@@ -116,7 +116,7 @@ def _parts(template: str, fields: Mapping[str, TextColumn], row: int) -> tuple[_
         return column.names[int(column.codes[row])]
 
     namespace, queue = (
-        _Part(rendered(it, value), is_filled_in=PLACEHOLDER.search(it) is not None) for it in template.split("/")
+        _Part(rendered(part, value), is_filled_in=PLACEHOLDER.search(part) is not None) for part in template.split("/")
     )
     return namespace, queue
 
@@ -136,6 +136,6 @@ def _in_order(
         for namespace, name in names
     ]
     ordered = sorted(set(queues))
-    places = {it: place for place, it in enumerate(ordered)}
-    to_place = np.array([places[it] for it in queues], np.int64)
+    places = {queue: place for place, queue in enumerate(ordered)}
+    to_place = np.array([places[queue] for queue in queues], np.int64)
     return Assignment(rule, to_place[queue] if len(queue) else queue, tuple(ordered))

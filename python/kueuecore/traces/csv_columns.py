@@ -17,13 +17,13 @@ import numpy.typing as npt
 from kueuecore._text import quoted
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.traces.text_column import TextColumn, TextColumnBuilder
-from kueuecore.traces.trace_file import MOST_NUMBER, MOST_PROBLEMS, ROWS_LIMIT, check_text
+from kueuecore.traces.trace_file import MAX_NUMBER, MAX_PROBLEMS, ROWS_LIMIT, check_text
 
 __all__ = ["CsvColumns", "Kind", "date_seconds", "delimiter_of", "header_of", "read_csv"]
 
 _CHUNK = 2_000
 _DELIMITERS = (",", "\t", "|")
-_LONGEST_HEADER = 65_536
+_MAX_HEADER = 65_536
 _UNKNOWN = frozenset({"", "nan", "NaN", "None", "NULL", "null", "NaT", "Unknown"})
 
 
@@ -92,7 +92,7 @@ def read_csv(
     reader = csv.reader(text, delimiter=delimiter, quoting=quoting, strict=True)
     problems: list[Problem] = []
     try:
-        header = [it.strip() for it in next(reader, [])] if names is None else list(names)
+        header = [entry.strip() for entry in next(reader, [])] if names is None else list(names)
         wanted = kinds if isinstance(kinds, Mapping) else kinds(header)
         _check_header(header, wanted, file)
         columns = [_column(header.index(name), name, kind) for name, kind in wanted.items()]
@@ -106,8 +106,8 @@ def read_csv(
     if problems:
         raise ManifestError(problems)
     return CsvColumns(
-        {it.name: it.numbers() for it in columns if it.kind is not Kind.TEXT},
-        {it.name: it.text_column() for it in columns if it.kind is Kind.TEXT},
+        {column.name: column.numbers() for column in columns if column.kind is not Kind.TEXT},
+        {column.name: column.text_column() for column in columns if column.kind is Kind.TEXT},
         lines,
     )
 
@@ -125,11 +125,11 @@ def delimiter_of(data: bytes) -> str:
 def header_of(data: bytes) -> tuple[str, ...]:
     """Return the names in the first line of a table."""
     names = _first_line(data).split(delimiter_of(data))
-    return tuple(it.strip().removeprefix('"').removesuffix('"') for it in names)
+    return tuple(name.strip().removeprefix('"').removesuffix('"') for name in names)
 
 
 def _first_line(data: bytes) -> str:
-    line = data[:_LONGEST_HEADER].removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n").partition(b"\n")[0]
+    line = data[:_MAX_HEADER].removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n").partition(b"\n")[0]
     return line.decode("utf-8", "replace").strip("\r")
 
 
@@ -137,7 +137,7 @@ def _check_header(header: Sequence[str], wanted: Mapping[str, Kind], file: str) 
     if missing := [name for name in wanted if name not in header]:
         found = ", ".join(map(quoted, header[:30])) if header else "nothing"
         remedy = f"the first line has {found}; check the format, or map names under `columns` in the rules"
-        problems = [Problem(f"column {quoted(it)} is missing", file=file, line=1, remedy=remedy) for it in missing]
+        problems = [Problem(f"column {quoted(text)} is missing", file=file, line=1, remedy=remedy) for text in missing]
         raise ManifestError(problems)
     if repeated := [name for name in wanted if header.count(name) > 1]:
         message = f"column {quoted(repeated[0])} occurs more than once"
@@ -163,8 +163,8 @@ def _read_rows(
         cells = list(zip(*rows, strict=True))
         for column in columns if rows else ():
             column.add(cells[column.place], lines, file, problems)
-        if len(problems) >= MOST_PROBLEMS:
-            raise ManifestError(problems[:MOST_PROBLEMS])
+        if len(problems) >= MAX_PROBLEMS:
+            raise ManifestError(problems[:MAX_PROBLEMS])
     return np.concatenate(all_lines) if all_lines else np.zeros(0, np.int64)
 
 
@@ -178,14 +178,14 @@ def _chunks(
     for row in reader:
         if len(row) == len(names):
             # People join the files of several months, or add names to a file that normally has none.
-            if row[0].strip() == names[0] and [it.strip() for it in row] == names:
+            if row[0].strip() == names[0] and [entry.strip() for entry in row] == names:
                 continue
             rows.append(row)
             lines.append(reader.line_num)
         elif row:
             message = f"{len(row)} fields instead of {len(names)}"
             problems.append(Problem(message, file=file, line=reader.line_num, remedy="complete the line or remove it"))
-        if len(rows) == _CHUNK or len(problems) >= MOST_PROBLEMS:
+        if len(rows) == _CHUNK or len(problems) >= MAX_PROBLEMS:
             yield rows, lines
             rows, lines = [], []
     if rows:
@@ -203,10 +203,10 @@ def date_seconds(cells: Sequence[str]) -> npt.NDArray[np.float64]:
         [86401.0, nan, 0.0]
     """
     # numpy reads cells of the same length, the usual case, at once, but has no time zones.
-    if all(it in _UNKNOWN or (len(it) == 19 and it[13] == it[16] == ":") for it in cells):
-        times = np.array(["NaT" if it in _UNKNOWN else it for it in cells], "datetime64[s]")
+    if all(cell in _UNKNOWN or (len(cell) == 19 and cell[13] == cell[16] == ":") for cell in cells):
+        times = np.array(["NaT" if cell in _UNKNOWN else cell for cell in cells], "datetime64[s]")
         return np.where(np.isnat(times), np.nan, times.astype(np.int64).astype(np.float64))
-    return np.array([np.nan if it in _UNKNOWN else _timestamp(it) for it in cells], np.float64)
+    return np.array([np.nan if cell in _UNKNOWN else _timestamp(cell) for cell in cells], np.float64)
 
 
 def _timestamp(text: str) -> float:
@@ -219,8 +219,8 @@ def _numbers(cells: Sequence[str]) -> npt.NDArray[np.float64]:
     try:
         numbers = np.fromiter(map(float, cells), np.float64, len(cells))
     except ValueError:
-        numbers = np.array([np.nan if it in _UNKNOWN else float(it) for it in cells], np.float64)
-    if (np.abs(numbers) > MOST_NUMBER).any():
+        numbers = np.array([np.nan if cell in _UNKNOWN else float(cell) for cell in cells], np.float64)
+    if (np.abs(numbers) > MAX_NUMBER).any():
         raise ValueError("too large")
     return numbers
 
@@ -262,13 +262,13 @@ class _Column:
         with suppress(ValueError, OverflowError):
             self.parts.append(parse(cells))
             return
-        stripped = [it.strip() for it in cells]
+        stripped = [cell.strip() for cell in cells]
         try:
             self.parts.append(parse(stripped))
         except (ValueError, OverflowError):
             n_problems = len(problems)
             for cell, line in zip(stripped, lines, strict=True):
-                if len(problems) >= MOST_PROBLEMS:
+                if len(problems) >= MAX_PROBLEMS:
                     break
                 try:
                     parse([cell])
@@ -281,8 +281,8 @@ class _Column:
 
     def text_column(self) -> TextColumn:
         column = self.texts.column()
-        names = [it.strip() for it in column.names]
-        return column.renamed(["" if it in _UNKNOWN else it for it in names])
+        names = [name.strip() for name in column.names]
+        return column.renamed(["" if name in _UNKNOWN else name for name in names])
 
     def numbers(self) -> npt.NDArray[np.float64]:
         return np.concatenate(self.parts) if self.parts else np.zeros(0)

@@ -37,7 +37,7 @@ def has_failed(status: TextColumn) -> npt.NDArray[np.bool_]:
         [False, True]
     """
     words = first_words(status)
-    return words.renamed([it.lower() for it in words.names]).is_one_of(_FAILED)
+    return words.renamed([name.lower() for name in words.names]).is_one_of(_FAILED)
 
 
 def first_words(status: TextColumn) -> TextColumn:

@@ -45,7 +45,7 @@ def read_helios(data: bytes, file: str) -> Trace:
         ManifestError: Columns are missing, or lines are broken.
     """
     table = read_csv(data, file, _KINDS)
-    gpus, cpus, nodes = (np.nan_to_num(table.numbers[it]) for it in ("gpu_num", "cpu_num", "node_num"))
+    gpus, cpus, nodes = (np.nan_to_num(table.numbers[name]) for name in ("gpu_num", "cpu_num", "node_num"))
     pods = pods_of_nodes(nodes, gpus)
     each = np.maximum(pods, 1)
     return made_trace(

@@ -18,7 +18,7 @@ from kueuecore.errors import ManifestError, Problem
 from kueuecore.traces.csv_columns import date_seconds
 from kueuecore.traces.text_column import TextColumn
 from kueuecore.traces.trace import Trace, made_trace
-from kueuecore.traces.trace_file import MOST_PROBLEMS, ROWS_LIMIT, check_text
+from kueuecore.traces.trace_file import MAX_PROBLEMS, ROWS_LIMIT, check_text
 
 __all__ = ["read_philly"]
 
@@ -48,10 +48,10 @@ def read_philly(data: bytes, file: str) -> Trace:
     jobs = _Jobs(file)
     for index, entry in enumerate(_entries(data, file)):
         jobs.add(f"[{index}]", entry)
-        if len(jobs.problems) >= MOST_PROBLEMS:
+        if len(jobs.problems) >= MAX_PROBLEMS:
             break
     if jobs.problems:
-        raise ManifestError(jobs.problems[:MOST_PROBLEMS])
+        raise ManifestError(jobs.problems[:MAX_PROBLEMS])
     submitted = jobs.dates([f"[{index}].submitted_time" for index in range(len(jobs.submitted))], jobs.submitted)
     run = _run_seconds(jobs, len(submitted))
     pods, gpus = np.array(jobs.pods, np.float64), np.array(jobs.gpus, np.float64)
@@ -137,7 +137,7 @@ class _Jobs:
                     date_seconds([text])
                 except ValueError:
                     self._complain(path, f"not a date: {quoted(text)}", _DATE_REMEDY)
-            raise ManifestError(self.problems[:MOST_PROBLEMS]) from None
+            raise ManifestError(self.problems[:MAX_PROBLEMS]) from None
 
     def _pods(self, attempts: list[tuple[str, JsonObject]]) -> tuple[int, int]:
         """Return the number of pods, and the GPUs of each."""
@@ -158,10 +158,10 @@ class _Jobs:
         value = entry.get(key)
         if value is not None and not isinstance(value, list):
             self._complain(f"{place}.{key}", "must be a list", "write [] if there is none")
-        for index, it in enumerate(list_at(entry, key)):
-            if not isinstance(it, dict):
+        for index, json_value in enumerate(list_at(entry, key)):
+            if not isinstance(json_value, dict):
                 self._complain(f"{place}.{key}[{index}]", "must be a mapping", "write {...}")
-            yield f"{place}.{key}[{index}]", object_at(it)
+            yield f"{place}.{key}[{index}]", object_at(json_value)
 
     def _complain(self, path: str, message: str, remedy: str) -> None:
         self.problems.append(Problem(message, field=path, file=self.file, remedy=remedy))
@@ -169,8 +169,8 @@ class _Jobs:
 
 def _run_seconds(jobs: _Jobs, n: int) -> npt.NDArray[np.float64]:
     """Return how long all attempts of each job took; infinite if the last had not ended, NaN if none has both times."""
-    starts = jobs.dates([f"{it}.start_time" for it in jobs.places], jobs.starts)
-    ends = jobs.dates([f"{it}.end_time" for it in jobs.places], jobs.ends)
+    starts = jobs.dates([f"{place}.start_time" for place in jobs.places], jobs.starts)
+    ends = jobs.dates([f"{place}.end_time" for place in jobs.places], jobs.ends)
     job_of = np.array(jobs.job_of, np.int64)
     runs_on = np.array(jobs.is_last, np.bool_) & ~np.isnan(starts) & np.isnan(ends)
     spans = np.where(runs_on, np.inf, ends - starts)

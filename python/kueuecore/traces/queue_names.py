@@ -40,7 +40,10 @@ def labels_of(texts: Iterable[str]) -> Mapping[str, str]:
     """
     each = dict.fromkeys(texts)
     n_of = Counter(map(label_of, each))
-    return {it: label_of(it) if n_of[label_of(it)] == 1 or label_of(it) == it else _hashed(it) for it in each}
+    return {
+        fromkey: label_of(fromkey) if n_of[label_of(fromkey)] == 1 or label_of(fromkey) == fromkey else _hashed(fromkey)
+        for fromkey in each
+    }
 
 
 def _hashed(text: str) -> str:

@@ -64,7 +64,7 @@ def queues_for(
 
 
 def _cluster_queue(name: str, quota: Mapping[str, str | int], cohort: str) -> JsonObject:
-    resources: list[JsonValue] = [{"name": it, "nominalQuota": amount} for it, amount in quota.items()]
+    resources: list[JsonValue] = [{"name": key, "nominalQuota": amount} for key, amount in quota.items()]
     spec: JsonObject = {
         "namespaceSelector": {},
         "resourceGroups": [

@@ -23,10 +23,10 @@ __all__ = ["API_VERSION", "KIND", "read_rules"]
 API_VERSION = "kueuecore/v1"
 KIND = "TraceRules"
 
-_MOST_PRIORITY = 2**31 - 1
-_MOST_AMOUNT = 2**62
-_MOST_FACTOR = 1000.0
-_MOST_SEED = 2**53
+_MAX_PRIORITY = 2**31 - 1
+_MAX_AMOUNT = 2**62
+_MAX_FACTOR = 1000.0
+_MAX_SEED = 2**53
 _PATTERN = 'write a pattern such as "alice*", or a list of them'
 
 
@@ -55,7 +55,7 @@ def read_rules(path: str | Path) -> TraceRules:
     top.text("kind")
     top.part("metadata")
     rules = TraceRules(
-        rules=tuple(_rule(it) for it in top.parts("rules")),
+        rules=tuple(_rule(part) for part in top.parts("rules")),
         default=_default(top),
         resources=_resources(top),
         gpu_fractions=GpuFractions(top.text("gpuFractions", GpuFractions.UP, one_of=[*GpuFractions])),
@@ -91,7 +91,7 @@ def _rule(section: Fields, *, is_default: bool = False) -> JobRule:
         when=when,
         priority=None
         if priority is None
-        else section.whole("priority", 0, least=-_MOST_PRIORITY - 1, most=_MOST_PRIORITY),
+        else section.whole("priority", 0, least=-_MAX_PRIORITY - 1, most=_MAX_PRIORITY),
         requests=_requests(section.part("requests")),
     )
     section.end()
@@ -104,10 +104,10 @@ def _when(section: Fields | None) -> dict[str, tuple[str, ...]]:
     for name in section.plain if section is not None else ():
         assert section is not None, "only a mapping has names"
         value = section.value(name)
-        patterns = [_pattern(it) for it in (value if isinstance(value, list) else [value])]
+        patterns = [_pattern(row) for row in (value if isinstance(value, list) else [value])]
         if not patterns or None in patterns:
             section.complain(name, f"not a pattern: {shown(value)}", _PATTERN)
-        found[name] = tuple(it for it in patterns if it is not None)
+        found[name] = tuple(pattern for pattern in patterns if pattern is not None)
     return found
 
 
@@ -141,7 +141,7 @@ def _requests(section: Fields | None) -> dict[str, int]:
         value = section.value(resource)
         amount = number(value)
         scaled = None if amount is None else math.ceil(amount * (1000 if resource == "cpu" else 1))
-        if scaled is None or not 0 <= scaled <= _MOST_AMOUNT:
+        if scaled is None or not 0 <= scaled <= _MAX_AMOUNT:
             section.complain(resource, f"not a quantity: {shown(value)}", "write a quantity, such as 500m or 4Gi")
             continue
         for problem in _resource_problems(resource):
@@ -167,8 +167,8 @@ def _resources(top: Fields) -> Mapping[str, str | None]:
         for problem in _resource_problems(called) if called else ["must be a name"]:
             section.complain(name, problem, "name a resource such as nvidia.com/gpu, or write null to leave it out")
         resources[name] = called
-    names = [it for it in resources.values() if it is not None]
-    if section is not None and (repeated := sorted({it for it in names if names.count(it) > 1})):
+    names = [resource for resource in resources.values() if resource is not None]
+    if section is not None and (repeated := sorted({name for name in names if names.count(name) > 1})):
         section.complain("", f"two resources are named {quoted(repeated[0])}", "give each its own name")
     return resources
 
@@ -195,13 +195,13 @@ def _seconds_of(date: str) -> float:
 def _scale(section: Fields | None) -> Scale:
     if section is None:
         return Scale()
-    time, runs, sample = (section.number(it, 1.0) for it in ("time", "runs", "sample"))
+    time, runs, sample = (section.number(text, 1.0) for text in ("time", "runs", "sample"))
     for name, value in (("time", time), ("runs", runs)):
-        if not 0 <= value <= _MOST_FACTOR:
-            section.complain(name, f"Invalid value: {value:g}", f"write a factor from 0 to {_MOST_FACTOR:g}")
+        if not 0 <= value <= _MAX_FACTOR:
+            section.complain(name, f"Invalid value: {value:g}", f"write a factor from 0 to {_MAX_FACTOR:g}")
     if not 0 < sample <= 1:
         section.complain("sample", f"Invalid value: {sample:g}", "write a share above 0 up to 1, such as 0.1")
-    scale = Scale(time=time, runs=runs, sample=sample, seed=section.whole("seed", 0, most=_MOST_SEED))
+    scale = Scale(time=time, runs=runs, sample=sample, seed=section.whole("seed", 0, most=_MAX_SEED))
     section.end()
     return scale
 
@@ -222,7 +222,7 @@ def _columns(section: Fields | None) -> dict[str, ColumnSource]:
                 part.complain("times", f"Invalid value: {times:g}", "write a factor above 0, such as 1000")
             part.end()
         found[name] = ColumnSource(column=column, times=times)
-    names = [it.column for it in found.values()]
-    if section is not None and (repeated := sorted({it for it in names if it and names.count(it) > 1})):
+    names = [source.column for source in found.values()]
+    if section is not None and (repeated := sorted({name for name in names if name and names.count(name) > 1})):
         section.complain("", f"two columns come from {quoted(repeated[0])}", "give each its own column")
     return found

@@ -105,7 +105,7 @@ class TraceRules:
             ['team', 'user']
         """
         given = self.all_rules()
-        return frozenset({it for rule in given for it in (*rule.when, *PLACEHOLDER.findall(rule.queue))})
+        return frozenset({row for rule in given for row in (*rule.when, *PLACEHOLDER.findall(rule.queue))})
 
     def rule_names(self) -> tuple[str, ...]:
         """Return the field path of each of `all_rules`."""

@@ -18,7 +18,7 @@ from kueuecore.traces.endings import first_words, has_failed
 from kueuecore.traces.node_shares import pods_of_nodes
 from kueuecore.traces.text_column import TextColumn
 from kueuecore.traces.trace import Trace, made_trace
-from kueuecore.traces.trace_file import MOST_PROBLEMS
+from kueuecore.traces.trace_file import MAX_PROBLEMS
 
 __all__ = ["check_has_delimiters", "is_sacct", "read_sacct"]
 
@@ -70,7 +70,7 @@ def check_has_delimiters(beginning: bytes, file: str) -> None:
     """
     first, _, rest = beginning.partition(b"\n")
     second = rest.partition(b"\n")[0].strip()
-    if any(first.split()[:1] == [it.encode()] for it in _IDS) and second and not second.strip(b"- "):
+    if any(first.split()[:1] == [id_.encode()] for id_ in _IDS) and second and not second.strip(b"- "):
         raise ManifestError.of("its columns have a fixed width, which cuts cells off", remedy=_COMMAND, file=file)
 
 
@@ -97,7 +97,7 @@ def read_sacct(data: bytes, file: str) -> Trace:
         ([2], [90000.0], [2000])
     """
     table = read_csv(data, file, lambda header: _kinds(header, file), delimiter=delimiter_of(data), has_quotes=False)
-    is_job, only_steps = _jobs(table.texts[next(it for it in _IDS if it in table.texts)])
+    is_job, only_steps = _jobs(table.texts[next(id_ for id_ in _IDS if id_ in table.texts)])
     rows = np.flatnonzero(is_job | only_steps)
     jobs = CsvColumns(
         {name: column[rows] for name, column in table.numbers.items()},
@@ -145,8 +145,8 @@ def _kinds(header: Sequence[str], file: str) -> dict[str, Kind]:
     if problems:
         raise ManifestError(problems)
     return {
-        **{it: Kind.TIME for it in _TIMES if it in header},
-        **{it: Kind.TEXT for it in _TEXTS if it in header},
+        **{time: Kind.TIME for time in _TIMES if time in header},
+        **{text: Kind.TEXT for text in _TEXTS if text in header},
     }
 
 
@@ -201,7 +201,7 @@ class _Reader:
         per = {"c": self.cpus(), "n": np.maximum(self.nodes(), 1)}
         share = np.ones(self._n)
         for suffix, factor in per.items():
-            share = np.where(np.array([it.endswith(suffix) for it in asked.names])[asked.codes], factor, share)
+            share = np.where(np.array([name.endswith(suffix) for name in asked.names])[asked.codes], factor, share)
         return np.nan_to_num(self._first(*self._tres("mem"), self._amounts("ReqMem", _bytes) * share))
 
     def gpus(self) -> npt.NDArray[np.float64]:
@@ -210,14 +210,14 @@ class _Reader:
     def gpu_types(self) -> TextColumn:
         """Return the type of GPU that a job requested or got; empty if it says none."""
         types = [self._type_of(name) for name in _TRES]
-        return TextColumn.of([a or b for a, b in zip(*(it.texts() for it in types), strict=True)])
+        return TextColumn.of([a or b for a, b in zip(*(type_.texts() for type_ in types), strict=True)])
 
     def _type_of(self, name: str) -> TextColumn:
         column = self.texts(name)
         found = [
-            sorted(key.partition(":")[2] for key in _pairs(it) if key.startswith(f"{_GPU}:")) for it in column.names
+            sorted(key.partition(":")[2] for key in _pairs(name) if key.startswith(f"{_GPU}:")) for name in column.names
         ]
-        return column.renamed([",".join(it) for it in found])
+        return column.renamed([",".join(name) for name in found])
 
     def _tres(self, key: str) -> list[npt.NDArray[np.float64]]:
         """Return an amount of ReqTRES and of AllocTRES, NaN where it is absent."""
@@ -242,7 +242,7 @@ class _Reader:
                 message = f"not {what}: {quoted(text)}"
                 problems.append(Problem(message, field=name, file=self._file, line=line, remedy=remedy))
         if problems:
-            raise ManifestError(problems[:MOST_PROBLEMS])
+            raise ManifestError(problems[:MAX_PROBLEMS])
         return np.array(values, np.float64)[column.codes]
 
     def _first(self, *columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -257,7 +257,7 @@ def _seconds(text: str) -> float:
     found = _DURATION.fullmatch(text)
     if found is None:
         raise ValueError(text)
-    days, hours, minutes, seconds = (float(it or 0) for it in found.groups())
+    days, hours, minutes, seconds = (float(group or 0) for group in found.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 

@@ -16,7 +16,7 @@ from kueuecore._text import counted, quoted
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.traces.text_column import TextColumn
 from kueuecore.traces.trace import Trace, made_trace
-from kueuecore.traces.trace_file import MOST_NUMBER, MOST_PROBLEMS, ROWS_LIMIT, check_text
+from kueuecore.traces.trace_file import MAX_NUMBER, MAX_PROBLEMS, ROWS_LIMIT, check_text
 
 __all__ = ["read_swf"]
 
@@ -47,7 +47,7 @@ _COMMENT = re.compile(rb"^[ \t]*+;[; \t]*+(\w++):(.*)$", re.MULTILINE)
 _DATA = re.compile(rb"^[ \t]*[^;\s]", re.MULTILINE)
 _NAMED = re.compile(r"(\d+)[ \t:]+(\S+)")
 _KILOBYTE = 1024
-_MOST_SHOWN = 3
+_MAX_SHOWN = 3
 _CPU_MILLI = 1000
 
 
@@ -131,7 +131,7 @@ def _comments(data: bytes) -> tuple[dict[str, str], dict[int, str], dict[int, st
 def _texts(numbers: npt.NDArray[np.float64], names: Mapping[int, str] | None = None) -> TextColumn:
     """Turn numbers into strings, by their names if they have any; -1 is unknown."""
     unique, codes = np.unique(numbers, return_inverse=True)
-    texts = ["" if it < 0 else (names or {}).get(int(it), f"{it:.0f}") for it in unique.tolist()]
+    texts = ["" if entry < 0 else (names or {}).get(int(entry), f"{entry:.0f}") for entry in unique.tolist()]
     return TextColumn(codes.astype(np.int64), tuple(map(str, unique.tolist()))).renamed(texts)
 
 
@@ -157,7 +157,7 @@ def _numbers(data: bytes, file: str, notes: list[str]) -> npt.NDArray[np.float64
     if table is None or table.shape[1] != len(_FIELDS):
         table = _loaded(data, columns=range(len(_FIELDS)))
         notes += _surplus(data, file) if table is not None else ()
-    if table is None or not (np.abs(table) <= MOST_NUMBER).all():
+    if table is None or not (np.abs(table) <= MAX_NUMBER).all():
         raise ManifestError(_broken_lines(data, file))
     if len(table) > ROWS_LIMIT:
         raise ManifestError.of(f"it has more than {ROWS_LIMIT} jobs", remedy="split it into several traces", file=file)
@@ -177,7 +177,7 @@ def _surplus(data: bytes, file: str) -> Iterator[str]:
     longer = [(number, cells) for number, line in _data_lines(data) if len(cells := line.split()) > len(_FIELDS)]
     if longer:
         number, cells = longer[0]
-        more = ", ".join(quoted(it.decode("latin-1")) for it in cells[len(_FIELDS) :][:_MOST_SHOWN])
+        more = ", ".join(quoted(cell.decode("latin-1")) for cell in cells[len(_FIELDS) :][:_MAX_SHOWN])
         message = f"the fields after the {len(_FIELDS)} of the format are not read{_how_often(len(longer))}: {more}"
         yield str(Problem(message, file=file, line=number))
 
@@ -197,11 +197,11 @@ def _broken_lines(data: bytes, file: str) -> list[Problem]:
         if len(cells) < len(_FIELDS):
             kind, message = (len(cells), ""), f"{counted(len(cells), 'field')} instead of {len(_FIELDS)}"
         else:
-            wrong = next((it for it in zip(_FIELDS, cells, strict=False) if not _is_number(it[1])), None)
+            wrong = next((entry for entry in zip(_FIELDS, cells, strict=False) if not _is_number(entry[1])), None)
             if wrong is None:
                 continue
             kind, message = (0, wrong[0]), f"not a number up to 1e30: {quoted(wrong[1].decode('latin-1'))}"
-        if kind in found or len(found) < MOST_PROBLEMS:
+        if kind in found or len(found) < MAX_PROBLEMS:
             found.setdefault(kind, (message, []))[1].append(number)
     remedy = "write 18 numbers separated by spaces, -1 for unknown"
     problems = [
@@ -217,6 +217,6 @@ def _how_often(n_lines: int) -> str:
 
 def _is_number(cell: bytes | str) -> bool:
     try:
-        return abs(float(cell)) <= MOST_NUMBER
+        return abs(float(cell)) <= MAX_NUMBER
     except ValueError:
         return False

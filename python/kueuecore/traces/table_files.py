@@ -16,7 +16,7 @@ from kueuecore.traces.endings import has_failed
 from kueuecore.traces.rules import ColumnSource
 from kueuecore.traces.text_column import TextColumn
 from kueuecore.traces.trace import Trace, made_trace
-from kueuecore.traces.trace_file import LARGEST, MOST_NUMBER, ROWS_LIMIT
+from kueuecore.traces.trace_file import LARGEST, MAX_NUMBER, ROWS_LIMIT
 
 __all__ = ["read_csv_table", "read_parquet_table"]
 
@@ -78,7 +78,9 @@ def read_parquet_table(
             kinds = _kinds(schema.names, columns, file, fields)
             if fields is None:
                 kinds = {
-                    it: kind for it, kind in kinds.items() if kind is not Kind.TEXT or _may_be_text(schema, it, arrow)
+                    key: kind
+                    for key, kind in kinds.items()
+                    if kind is not Kind.TEXT or _may_be_text(schema, key, arrow)
                 }
             n_rows = _checked_size(opened.metadata, kinds, file)
         # Strings stay what they are in the file, each once: a few bytes may stand for gigabytes of them.
@@ -144,8 +146,8 @@ def _kinds(
         for name, source in columns.items()
         if source.column not in header
     ]
-    kinds = {it: _kind(name_of.get(it, it)) for it in header if it in name_of or it not in columns}
-    given = {name_of.get(it, it) for it in kinds}
+    kinds = {text: _kind(name_of.get(text, text)) for text in header if text in name_of or text not in columns}
+    given = {name_of.get(kind, kind) for kind in kinds}
     remedy = "add it, or map it to its column under `columns` in the rules"
     if "at" not in given and not problems:
         problems.append(Problem('column "at" is missing', file=file, line=1, remedy=remedy))
@@ -158,7 +160,7 @@ def _kinds(
     if fields is None or not set(fields) <= given:
         return kinds
     used = {_STATUS, *fields}
-    return {it: kind for it, kind in kinds.items() if kind is not Kind.TEXT or name_of.get(it, it) in used}
+    return {key: kind for key, kind in kinds.items() if kind is not Kind.TEXT or name_of.get(key, key) in used}
 
 
 def _kind(name: str) -> Kind:
@@ -214,11 +216,11 @@ def _parquet_texts(column: Any, name: str, arrow: Any, file: str) -> TextColumn:
             column = column.dictionary_encode()
         chunks = column.unify_dictionaries().chunks
         words = chunks[0].dictionary.cast(arrow.string()).to_pylist() if chunks else []
-        indices = arrow.chunked_array([it.indices for it in chunks], column.type.index_type)
+        indices = arrow.chunked_array([chunk.indices for chunk in chunks], column.type.index_type)
     except (arrow.ArrowException, ValueError):
         raise _wrong_type(name, column, Kind.TEXT, file) from None
     # The last word is for nulls. Words may be null as well, or the same.
-    distinct = TextColumn.of(["" if it is None else it for it in (*words, None)])
+    distinct = TextColumn.of(["" if word is None else word for word in (*words, None)])
     codes = indices.cast(arrow.int64()).fill_null(len(words)).to_numpy()
     return TextColumn(distinct.codes[codes], distinct.names)
 
@@ -230,9 +232,9 @@ def _parquet_numbers(column: Any, name: str, kind: Kind, arrow: Any, file: str) 
             times = column.cast(arrow.timestamp("ns")).to_numpy().astype("datetime64[ns]")
             return np.where(np.isnat(times), np.nan, times.astype(np.int64) / 1e9)
         if kind is Kind.TIME and arrow.types.is_string(column.type):
-            return date_seconds(["" if it is None else it for it in column.to_pylist()])
+            return date_seconds(["" if entry is None else entry for entry in column.to_pylist()])
         numbers: npt.NDArray[np.float64] = column.cast(arrow.float64()).to_numpy().astype(np.float64)
-        if (np.abs(numbers) > MOST_NUMBER).any():
+        if (np.abs(numbers) > MAX_NUMBER).any():
             raise ValueError("too large")
     except (arrow.ArrowException, ValueError):
         raise _wrong_type(name, column, kind, file) from None

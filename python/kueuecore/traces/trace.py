@@ -18,8 +18,8 @@ from kueuecore.traces.text_column import TextColumn
 __all__ = ["Trace", "made_trace"]
 
 _CENTURY = 100.0 * 366 * 86400
-_MOST_PODS = 2**31 - 1
-_MOST_AMOUNT = 2.0**62
+_MAX_PODS = 2**31 - 1
+_MAX_AMOUNT = 2.0**62
 _GPU_MILLI = 1000
 _NEARLY = 1e-6
 
@@ -126,7 +126,9 @@ class Trace:
         priority, requests = _priority(trace, assignment, rules), _requests(trace, assignment, rules)
         # Queues are sorted by namespace, so a batch has a contiguous range of them.
         namespaces = [namespace for namespace, _ in assignment.queues]
-        begins = [place for place, it in enumerate(namespaces) if place == 0 or it != namespaces[place - 1]]
+        begins = [
+            place for place, namespace in enumerate(namespaces) if place == 0 or namespace != namespaces[place - 1]
+        ]
         ordered = np.argsort(assignment.queue, kind="stable")
         cuts = np.searchsorted(assignment.queue[ordered], begins)
         ends = [*begins, len(namespaces)][1:]
@@ -224,16 +226,18 @@ def made_trace(
     run = np.broadcast_to(np.asarray(run_seconds, np.float64), time.shape)
     count = np.broadcast_to(np.asarray(pods, np.float64), time.shape)
     rank = np.nan_to_num(np.broadcast_to(np.asarray(priority, np.float64), time.shape), posinf=np.inf, neginf=-np.inf)
-    amounts = {name: np.nan_to_num(np.asarray(it, np.float64), posinf=np.inf) for name, it in requests.items()}
+    amounts = {
+        name: np.nan_to_num(np.asarray(request, np.float64), posinf=np.inf) for name, request in requests.items()
+    }
     kept, dropped = _kept(time, run, count, amounts, drop)
     order = kept[np.argsort(time[kept], kind="stable")]
     begin = float(time[order[0]]) if len(order) else 0.0
     limits = [
         ("at", time - begin, _CENTURY, "seconds, which is a century"),
         ("run_seconds", np.where(np.isinf(run), 0.0, run), _CENTURY, "seconds, which is a century"),
-        ("pods", count, _MOST_PODS, "pods"),
-        ("priority", np.abs(rank), _MOST_PODS, "either way"),
-        *((name, it, _MOST_AMOUNT, "units") for name, it in amounts.items()),
+        ("pods", count, _MAX_PODS, "pods"),
+        ("priority", np.abs(rank), _MAX_PODS, "either way"),
+        *((name, amount, _MAX_AMOUNT, "units") for name, amount in amounts.items()),
     ]
     for name, column, most, unit in limits:
         _check_limit(name, column, order, most, unit, lines, file)
@@ -242,7 +246,7 @@ def made_trace(
         run_seconds=run[order],
         ends_failed=np.broadcast_to(np.asarray(ends_failed, np.bool_), time.shape)[order],
         pods=_rounded_up(count[order]),
-        requests={name: _rounded_up(it[order]) for name, it in amounts.items()},
+        requests={name: _rounded_up(amount[order]) for name, amount in amounts.items()},
         priority=np.rint(rank[order]).astype(np.int64),
         fields={name: column.rows(order) for name, column in (fields or {}).items()},
         dropped=dropped,

@@ -10,11 +10,11 @@ from pathlib import Path
 from kueuecore._files import read_file
 from kueuecore.errors import ManifestError, Problem
 
-__all__ = ["LARGEST", "MOST_NUMBER", "MOST_PROBLEMS", "ROWS_LIMIT", "check_text", "trace_bytes"]
+__all__ = ["LARGEST", "MAX_NUMBER", "MAX_PROBLEMS", "ROWS_LIMIT", "check_text", "trace_bytes"]
 
-MOST_NUMBER = 1e30
+MAX_NUMBER = 1e30
 """The largest number that is accepted: units cannot make it infinite; values no job can have are reported later."""
-MOST_PROBLEMS = 20
+MAX_PROBLEMS = 20
 """Reading stops after this many broken lines."""
 ROWS_LIMIT = 10_000_000
 """The most jobs in a trace: a batch of submissions cannot hold more."""

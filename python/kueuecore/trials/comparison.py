@@ -72,7 +72,7 @@ class Comparison:
                     if used:
                         usage[f"{kind} {name}: {resource} of {flavor}"] = used if resource == "cpu" else used * 1000
         return {
-            "statuses": {it.key: _status(it) for it in self._reference.workloads()},
+            "statuses": {workload.key: _status(workload) for workload in self._reference.workloads()},
             "usage": usage,
             "order": {name: world.pending(name) for name in world.queues},
         }
@@ -106,20 +106,20 @@ def _seen_of_engine(seen: EngineView) -> Observation:
         if row.usage != "0"
     }
     return {
-        "statuses": {key: _status(it) for key, it in seen.states.items()},
+        "statuses": {key: _status(state) for key, state in seen.states.items()},
         "usage": usage,
-        "order": {name: [(it.key, it.place) for it in order] for name, order in seen.orders.items()},
+        "order": {name: [(pair.key, pair.place) for pair in order] for name, order in seen.orders.items()},
     }
 
 
 def _status(workload: WorkloadState) -> JsonValue:
     """Return a status with its conditions by type, as their order has no meaning."""
     status = {name: value for name, value in workload.status.items() if value}
-    conditions = {it["type"]: it for it in status.pop("conditions", ())}
+    conditions = {condition["type"]: condition for condition in status.pop("conditions", ())}
     return {**status, "conditions": conditions, "holds": holds_quota(workload)}
 
 
 def _sorted(reported: Observation) -> Observation:
     """Sort events and pending heads: Kueue has several threads, and takes heads in any order."""
-    pending = sorted(reported.get("pending", []), key=lambda it: str(it["key"]))
+    pending = sorted(reported.get("pending", []), key=lambda value: str(value["key"]))
     return {**reported, "events": sorted(reported.get("events", [])), "pending": pending}

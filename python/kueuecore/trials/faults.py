@@ -31,9 +31,9 @@ _NAMESPACE = "default"
 # Workload sizes of which a queue has room for some but not all.
 _CPUS = (1, 1, 2, 3, 4)
 # Longer than any lost write waits.
-_LONGEST_PAUSE_NS = 300 * SECOND_NS
+_MAX_PAUSE_NS = 300 * SECOND_NS
 # Enough turns for a small world to settle.
-_MOST_TURNS = 60
+_MAX_TURNS = 60
 REFUSED = Answer(error="not now")
 
 
@@ -157,7 +157,7 @@ class FaultyHistory:
             self._create("Workload", name, spec, _NAMESPACE)
 
     def _workloads(self) -> dict[str, dict[str, Any]]:
-        return {it["metadata"]["name"]: it for it in self.cluster.list("Workload")[0]}
+        return {letter["metadata"]["name"]: letter for letter in self.cluster.list("Workload")[0]}
 
     # Faults.
 
@@ -202,7 +202,7 @@ class FaultyHistory:
         """Let the other replica lead. The new leader lists first; the old one sends nothing any more."""
         self.happened["elections"] += 1
         old = self.leader
-        self.leader = next(it for it in self.replicas if it is not old)
+        self.leader = next(replica for replica in self.replicas if replica is not old)
         self._list(self.leader)
         old.late.clear()
         old.ended.clear()
@@ -349,7 +349,9 @@ class FaultyHistory:
             "message": str(self.cluster.version),
             "lastTransitionTime": format_time(self.cluster.now // SECOND_NS * SECOND_NS),
         }
-        others = [it for it in workload.get("status", {}).get("conditions", ()) if it["type"] != "Mine"]
+        others = [
+            condition for condition in workload.get("status", {}).get("conditions", ()) if condition["type"] != "Mine"
+        ]
         patch = {"status": {"conditions": [*others, mine]}}
         self.cluster.patch("Workload", name, patch, namespace=_NAMESPACE, subresource="status")
 
@@ -381,7 +383,7 @@ class FaultyHistory:
         self.happened["reservations"] += "QuotaReserved" not in before
         if "QuotaReserved" in before:
             # Only places may change, when a node fails.
-            pair = [_without_places(it["status"]["admission"]) for it in (old, new)]
+            pair = [_without_places(entry["status"]["admission"]) for entry in (old, new)]
             assert pair[0] == pair[1], f"{new['metadata']['name']} is admitted twice"
             return
         assert "Finished" not in after, "what has ended gets no quota"
@@ -413,7 +415,7 @@ class FaultyHistory:
         engine = leader.controller.engine
         check_invariants(engine)
         stored = self._workloads()
-        assert {it.name for it in engine.workloads()} == set(stored), "who is there"
+        assert {workload.name for workload in engine.workloads()} == set(stored), "who is there"
         used = Counter({row.name: amount(row.usage) for row in engine.quota() if row.kind == "ClusterQueue"})
         assert used == self._used(), f"quota has leaked: {used} and not {self._used()}"
         for name, workload in stored.items():
@@ -427,8 +429,10 @@ class FaultyHistory:
         ]
         assert not admitted, f"forgotten: {admitted}"
         self._check_statuses(leader.controller, fresh)
-        places = {it.name: it.place is None for it in engine.workloads()}
-        assert places == {it.name: it.place is None for it in fresh.engine.workloads()}, "who is in a queue"
+        places = {workload.name: workload.place is None for workload in engine.workloads()}
+        assert places == {workload.name: workload.place is None for workload in fresh.engine.workloads()}, (
+            "who is in a queue"
+        )
 
     def _comes_to_an_end(self) -> bool:
         """Deliver late news and let every queue run; return False if preemptions go round in circles."""
@@ -446,7 +450,7 @@ class FaultyHistory:
 
     def _check_statuses(self, *controllers: Controller) -> None:
         """Check that every queue is stored with the status that the engine reports."""
-        for stored in (it for kind in ("ClusterQueue", "LocalQueue") for it in self.cluster.list(kind)[0]):
+        for stored in (row for kind in ("ClusterQueue", "LocalQueue") for row in self.cluster.list(kind)[0]):
             kind, name = stored["kind"], stored["metadata"]["name"]
             for controller in controllers:
                 queue = (
@@ -460,7 +464,7 @@ class FaultyHistory:
     def _come_to_rest(self, controller: Controller) -> bool:
         """Take turns until nothing is written. Returns False if workloads evict each other in a circle, as in Kueue."""
         seen = self.cluster.version
-        for _ in range(_MOST_TURNS):
+        for _ in range(_MAX_TURNS):
             for version, event in self.cluster.history:
                 if version > seen:
                     controller.observe(event, now=self.cluster.now)
@@ -479,7 +483,7 @@ class FaultyHistory:
             is_idle = not turn.writes and not turn.objects
             wake = controller.next_wake(self.cluster.now)
             if is_idle:
-                if wake is None or wake > self.cluster.now + _LONGEST_PAUSE_NS:
+                if wake is None or wake > self.cluster.now + _MAX_PAUSE_NS:
                     return True
                 # A write that got lost repeatedly waits for longer than all these turns would take.
                 self.cluster.now = max(self.cluster.now, wake - SECOND_NS)
@@ -488,4 +492,7 @@ class FaultyHistory:
 
 
 def _without_places(admission: dict[str, Any]) -> list[Any]:
-    return [admission["clusterQueue"], *({**it, "topologyAssignment": None} for it in admission["podSetAssignments"])]
+    return [
+        admission["clusterQueue"],
+        *({**assignment, "topologyAssignment": None} for assignment in admission["podSetAssignments"]),
+    ]

@@ -182,13 +182,13 @@ class FleetHistory:
         run_seconds = self.random.choice((1, 10, 60, 300, 1500))
         made = self._job(name, cpu, priority, kind)
         if self.nodes is not None:
-            made = [self.nodes.ask(it) for it in made]
-        self._made[name] = [object_ref(it) for it in made]
-        for it in made:
-            self.fleet.submit(it, run_seconds=run_seconds)
+            made = [self.nodes.ask(manifest) for manifest in made]
+        self._made[name] = [object_ref(manifest) for manifest in made]
+        for manifest in made:
+            self.fleet.submit(manifest, run_seconds=run_seconds)
 
     def _delete(self) -> None:
-        there = [it for it in self._made.values() if self.fleet.get(it[0].kind, it[0].name, namespace=_NAMESPACE)]
+        there = [row for row in self._made.values() if self.fleet.get(row[0].kind, row[0].name, namespace=_NAMESPACE)]
         if there and not self.fleet.nodes[MANAGER].is_down:
             self.happened["deletions"] += 1
             for ref in self.random.choice(there):
@@ -244,11 +244,11 @@ class FleetHistory:
         # Longer than any wait: attempts to connect, lost workers, and the run time of all jobs.
         for _ in range(60):
             self.fleet.wait(20 * _MINUTE)
-            if all(self._is_done(it) for it in self.fleet.objects("Workload")):
+            if all(self._is_done(object_) for object_ in self.fleet.objects("Workload")):
                 break
         self.fleet.wait(20 * _MINUTE)
         self.invariants.check_end(self.fleet)
-        self.happened["finished"] += sum(self._is_finished(it) for it in self.fleet.objects("Workload"))
+        self.happened["finished"] += sum(self._is_finished(object_) for object_ in self.fleet.objects("Workload"))
 
     def _is_finished(self, workload: JsonObject) -> bool:
         return "Finished" in conditions_that_hold(workload)

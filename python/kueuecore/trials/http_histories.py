@@ -49,8 +49,8 @@ _HIDDEN = (
     ("kueue.x-k8s.io", "resourceflavors"),
 )
 _OVERTAKEN = {"jobs": "Job", "pods": "Pod", "workloads": "Workload", "clusterqueues": "ClusterQueue"}
-_MOST_LISTS = 1000
-_MOST_TURNS = 240
+_MAX_LISTS = 1000
+_MAX_TURNS = 240
 
 
 class FaultyHttpHistory(FaultyJobHistory):
@@ -212,7 +212,7 @@ integrations: {frameworks: [batch/job, pod]}
     def _list(self, replica: Replica) -> None:
         """Receive news until every existing kind was listed, as `kueuecore serve` does before it decides."""
         of_http = _of_http(replica)
-        for _ in range(_MOST_LISTS):
+        for _ in range(_MAX_LISTS):
             of_http.hear()
             if not of_http.decider.unlisted or self._hidden is not None:
                 return
@@ -293,7 +293,7 @@ integrations: {frameworks: [batch/job, pod]}
     def _come_to_rest(self, controller: Controller) -> bool:
         leader, quiet = _of_http(self.leader), 0
         stood: Counter[frozenset[object]] = Counter()
-        for _ in range(_MOST_TURNS):
+        for _ in range(_MAX_TURNS):
             before = self.cluster.version
             self._run_jobs(sluggish=False)
             self._check_jobs()
@@ -314,18 +314,20 @@ integrations: {frameworks: [batch/job, pod]}
         super()._check_end(leader)
         controller = leader.controller
         stored = self._workloads()
-        assert {it.name for it in controller.engine.workloads()} == set(stored), "who is there"
+        assert {workload.name for workload in controller.engine.workloads()} == set(stored), "who is there"
         for name, workload in stored.items():
             # Clients omit the record of which manager owns which field.
-            metadata = {key: it for key, it in workload["metadata"].items() if key != "managedFields"}
+            metadata = {key: text for key, text in workload["metadata"].items() if key != "managedFields"}
             known = controller.workload(name, namespace=_NAMESPACE)
             assert known == {**workload, "metadata": metadata}, f"{name} is not as stored"
         check_invariants(controller.engine)
         self._check_statuses(controller)
 
     def _n_evicted(self) -> int:
-        statuses: list[dict[str, Any]] = [it.get("status", {}) for it in self._workloads().values()]
-        counts = (entry["count"] for it in statuses for entry in it.get("schedulingStats", {}).get("evictions", ()))
+        statuses: list[dict[str, Any]] = [workload.get("status", {}) for workload in self._workloads().values()]
+        counts = (
+            entry["count"] for status in statuses for entry in status.get("schedulingStats", {}).get("evictions", ())
+        )
         return sum(counts)
 
 

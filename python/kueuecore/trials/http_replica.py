@@ -18,7 +18,7 @@ from kueuecore.trials.faults import Replica
 
 __all__ = ["DiedError", "HttpReplica", "MortalApi"]
 
-_MOST_ATTEMPTS = 1000
+_MAX_ATTEMPTS = 1000
 
 
 class DiedError(BaseException):
@@ -106,7 +106,7 @@ class HttpReplica(Replica):
         Raises:
             AssertionError: The server does not list them, even after many attempts.
         """
-        for _ in range(_MOST_ATTEMPTS):
+        for _ in range(_MAX_ATTEMPTS):
             try:
                 news = News("Workload", *list_all(self.api, "Workload"))
             except (RefusedError, UnansweredError):

@@ -24,7 +24,7 @@ __all__ = ["FaultyJobHistory"]
 
 _NAMESPACE = "default"
 _KUEUE = "kueue.x-k8s.io/"
-_MOST_TURNS = 240
+_MAX_TURNS = 240
 _Object = dict[str, Any]
 _WAYS = ("well",) * 6 + ("refused", "conflict", "unheard", "before", "after")
 
@@ -130,7 +130,7 @@ class FaultyJobHistory(FaultyHistory):
 
     def _run_job(self, job: _Object, *, may_end: bool) -> None:
         status, size = dict(job.get("status", {})), job["spec"]["parallelism"]
-        if any(it["type"] == "Complete" for it in status.get("conditions", ())):
+        if any(condition["type"] == "Complete" for condition in status.get("conditions", ())):
             return
         if job["spec"]["suspend"]:
             status |= {"active": 0, "ready": 0}
@@ -172,10 +172,10 @@ class FaultyJobHistory(FaultyHistory):
 
     def _collect(self) -> None:
         """Delete what has lost its owner."""
-        uids = {it["metadata"]["uid"] for kind in ("Job", "Pod") for it in self.cluster.list(kind)[0]}
+        uids = {row["metadata"]["uid"] for kind in ("Job", "Pod") for row in self.cluster.list(kind)[0]}
         for name, workload in self._workloads().items():
             owners = workload["metadata"].get("ownerReferences", ())
-            if owners and not any(it["uid"] in uids for it in owners):
+            if owners and not any(owner["uid"] in uids for owner in owners):
                 self.cluster.delete("Workload", name, namespace=_NAMESPACE)
 
     # Actions of the leader.
@@ -230,7 +230,7 @@ class FaultyJobHistory(FaultyHistory):
         charged: dict[str, str] = {}
         for workload in self._workloads().values():
             holds = conditions_that_hold(workload)
-            owners = {it["uid"] for it in workload["metadata"].get("ownerReferences", ())}
+            owners = {reference["uid"] for reference in workload["metadata"].get("ownerReferences", ())}
             if "QuotaReserved" in holds and "Finished" not in holds:
                 holding.update(owners)
                 charged |= dict.fromkeys(owners, workload["status"]["admission"]["clusterQueue"])
@@ -260,7 +260,7 @@ class FaultyJobHistory(FaultyHistory):
         self._check_end(self.leader)
         # A new process finds nothing to do; anything that it would do has been forgotten by this one.
         fresh = self._started()
-        works = [it for it in self._jobs(fresh).take_due(self.cluster.now) if it.requests]
+        works = [key for key in self._jobs(fresh).take_due(self.cluster.now) if key.requests]
         assert not works, f"forgotten: {works}"
         admitted = [
             write.name
@@ -272,9 +272,9 @@ class FaultyJobHistory(FaultyHistory):
 
     def _check_end(self, leader: Replica) -> None:
         owned = Counter(
-            it["uid"]
+            reference["uid"]
             for workload in self._workloads().values()
-            for it in workload["metadata"].get("ownerReferences", ())
+            for reference in workload["metadata"].get("ownerReferences", ())
             if "Finished" not in conditions_that_hold(workload)
         )
         for job in self.cluster.list("Job")[0]:
@@ -286,7 +286,7 @@ class FaultyJobHistory(FaultyHistory):
         assert leader.jobs is not None
         there = {job["metadata"]["uid"] for job in (*self.cluster.list("Job")[0], *self.cluster.list("Pod")[0])}
         for name, workload in self._workloads().items():
-            owners = {it["uid"] for it in workload["metadata"].get("ownerReferences", ())}
+            owners = {reference["uid"] for reference in workload["metadata"].get("ownerReferences", ())}
             is_held = bool(workload["metadata"].get("finalizers"))
             assert owners & there or not is_held, f"{name} is kept for a job that is gone"
 
@@ -304,7 +304,7 @@ class FaultyJobHistory(FaultyHistory):
         leader, quiet = self.leader, 0
         # How often the world was in this state just after a preemption.
         stood: Counter[frozenset[object]] = Counter()
-        for _ in range(_MOST_TURNS):
+        for _ in range(_MAX_TURNS):
             before = self.cluster.version
             self._run_jobs(sluggish=False)
             self._check_jobs()
@@ -340,7 +340,7 @@ class FaultyJobHistory(FaultyHistory):
             (
                 name,
                 str(object_at(workload, "status").get("admission")),
-                *sorted((kind, str(it["reason"])) for kind, it in conditions_that_hold(workload).items()),
+                *sorted((kind, str(condition["reason"])) for kind, condition in conditions_that_hold(workload).items()),
             )
             for name, workload in self._workloads().items()
         )

@@ -56,11 +56,11 @@ class Machines:
 
     def nodes(self) -> dict[str, _Object]:
         """Return the nodes by name."""
-        return {it["metadata"]["name"]: it for it in self._cluster.list("Node")[0]}
+        return {letter["metadata"]["name"]: letter for letter in self._cluster.list("Node")[0]}
 
     def pods(self) -> list[_Object]:
         """Return the pods that have not ended."""
-        return [it for it in self._cluster.list("Pod")[0] if not is_terminated(it)]
+        return [letter for letter in self._cluster.list("Pod")[0] if not is_terminated(letter)]
 
     def cpu(self, name: str) -> int:
         """Return how many CPUs a node has."""
@@ -76,7 +76,7 @@ class Machines:
         name = self._random.choice(list(self._cpus))
         if what in ("fail", "taint", "node goes") and self._random.random() < 0.8:
             # Nodes where it matters.
-            name = self._random.choice([target_of(it) for it in self.pods() if target_of(it)] or [name])
+            name = self._random.choice([target_of(pod) for pod in self.pods() if target_of(pod)] or [name])
         node = self.nodes().get(name)
         if what == "foreign":
             self._create_foreign(name)
@@ -126,7 +126,7 @@ class Machines:
     def _is_target(self, name: str) -> bool:
         """Return whether a pod on a node, or on its way there, dates from before the node failed."""
         is_well = name in self.nodes() and _is_well(self.nodes()[name])
-        return not is_well and any(target_of(it) == name for it in self.pods())
+        return not is_well and any(target_of(pod) == name for pod in self.pods())
 
     def _create_foreign(self, name: str) -> None:
         self._n_made += 1
@@ -156,7 +156,7 @@ class Machines:
         return ""
 
     def _used(self, name: str) -> int:
-        return sum(_cpus_of(it) for it in self.pods() if it["spec"].get("nodeName") == name)
+        return sum(_cpus_of(pod) for pod in self.pods() if pod["spec"].get("nodeName") == name)
 
     def is_lost(self, pod: _Object) -> bool:
         """Return whether a pod is on a node, or must go to one, that is gone or has failed."""
@@ -190,4 +190,4 @@ def _container() -> _Object:
 
 
 def _cpus_of(pod: _Object) -> int:
-    return sum(int(it["resources"]["requests"]["cpu"]) for it in pod["spec"]["containers"])
+    return sum(int(container["resources"]["requests"]["cpu"]) for container in pod["spec"]["containers"])

@@ -122,12 +122,12 @@ class FaultyNodeHistory(FaultyJobHistory):
     ) -> None:
         prefix = f"{_KUEUE}pod-group"
         annotations = {f"{prefix}-name": group, f"{prefix}-total-count": str(size), **(asked or {})}
-        labels = {key: it for key, it in labels.items() if key != f"{_KUEUE}podset"}
+        labels = {key: label for key, label in labels.items() if key != f"{_KUEUE}podset"}
         metadata = {"name": name, "namespace": _NAMESPACE, "labels": labels, "annotations": annotations}
         metadata["finalizers"] = [f"{_KUEUE}managed"]
         # Its owner does not know where the previous one was.
         gates = [{"name": f"{_KUEUE}admission"}, {"name": f"{_KUEUE}topology"}]
-        kept = {key: it for key, it in spec.items() if key not in ("nodeName", "nodeSelector")}
+        kept = {key: row for key, row in spec.items() if key not in ("nodeName", "nodeSelector")}
         made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**kept, "schedulingGates": gates}}
         self._submit({**made, "status": {"phase": "Pending"}})
 
@@ -197,7 +197,7 @@ class FaultyNodeHistory(FaultyJobHistory):
 
     def _run_jobs(self, *, sluggish: bool) -> None:
         super()._run_jobs(sluggish=sluggish)
-        uids = {it["metadata"]["uid"] for it in self.cluster.list("Job")[0]}
+        uids = {letter["metadata"]["uid"] for letter in self.cluster.list("Job")[0]}
         for pod in self.cluster.list("Pod")[0]:
             owner = _owner_of(pod)
             if owner and owner not in uids:
@@ -206,10 +206,10 @@ class FaultyNodeHistory(FaultyJobHistory):
     def _run_job(self, job: _Object, *, may_end: bool) -> None:
         """Act as the Job controller: create pods from the template, one for each index."""
         status, size = dict(job.get("status", {})), job["spec"]["parallelism"]
-        pods = [it for it in self.machines.pods() if _owner_of(it) == job["metadata"]["uid"]]
-        if any(it["type"] == "Complete" for it in status.get("conditions", ())):
+        pods = [pod for pod in self.machines.pods() if _owner_of(pod) == job["metadata"]["uid"]]
+        if any(condition["type"] == "Complete" for condition in status.get("conditions", ())):
             return
-        n_running = sum(it["status"]["phase"] == "Running" for it in pods)
+        n_running = sum(pod["status"]["phase"] == "Running" for pod in pods)
         if job["spec"]["suspend"]:
             for pod in pods:
                 self._delete_pod(pod)
@@ -221,7 +221,7 @@ class FaultyNodeHistory(FaultyJobHistory):
             status |= {"active": 0, "ready": 0, "succeeded": size, "conditions": [condition]}
             self.happened["jobs ended"] += 1
         else:
-            there = {it["metadata"]["labels"][_INDEX] for it in pods}
+            there = {pod["metadata"]["labels"][_INDEX] for pod in pods}
             for index in range(size):
                 if str(index) not in there:
                     self._create_job_pod(job, index)
@@ -292,7 +292,9 @@ class FaultyNodeHistory(FaultyJobHistory):
 
     def _jobs_and_pods(self) -> Iterable[_Object]:
         pods = (
-            it for it in self.cluster.list("Pod")[0] if not _owner_of(it) and it["metadata"]["namespace"] == _NAMESPACE
+            letter
+            for letter in self.cluster.list("Pod")[0]
+            if not _owner_of(letter) and letter["metadata"]["namespace"] == _NAMESPACE
         )
         return (*self.cluster.list("Job")[0], *pods)
 
@@ -301,12 +303,12 @@ class FaultyNodeHistory(FaultyJobHistory):
 
     def _check_write(self, old: _Object, new: _Object) -> None:
         super()._check_write(old, new)
-        lost, still = (_unhealthy_nodes(it) for it in (old, new))
+        lost, still = (_unhealthy_nodes(entry) for entry in (old, new))
         self.happened["nodes recorded as failed"] += len(still - lost)
         is_admitted = "Admitted" in conditions_that_hold(old) and "Evicted" not in conditions_that_hold(new)
         self.happened["places replaced"] += is_admitted and _places(old) != _places(new)
         self._note_older_copy(old, new)
-        before, after = (conditions_that_hold(it).get("Evicted", {}) for it in (old, new))
+        before, after = (conditions_that_hold(entry).get("Evicted", {}) for entry in (old, new))
         self.happened["evictions by nodes"] += not before and after.get("reason") == "NodeFailures"
 
     def _note_older_copy(self, old: _Object, new: _Object) -> None:
@@ -360,7 +362,7 @@ class FaultyNodeHistory(FaultyJobHistory):
                 assert n_pods <= place[values], f"{n_pods} pods of {name} are in {values}, and {place} are its places"
 
     def _released_pods(self) -> list[_Object]:
-        return [it for it in self.machines.pods() if it["metadata"]["namespace"] == _NAMESPACE and not is_gated(it)]
+        return [pod for pod in self.machines.pods() if pod["metadata"]["namespace"] == _NAMESPACE and not is_gated(pod)]
 
     def _check_room(self) -> None:
         """Check that no node gets more pods with a place there than it has room for.
@@ -398,19 +400,19 @@ class FaultyNodeHistory(FaultyJobHistory):
     def _check_end(self, leader: Replica) -> None:
         super()._check_end(leader)
         for pod in self.machines.pods():
-            gates = {it["name"] for it in pod["spec"].get("schedulingGates", ())}
+            gates = {gate["name"] for gate in pod["spec"].get("schedulingGates", ())}
             workload = self._workload_of(pod) if gates == {f"{_KUEUE}topology"} else None
             is_admitted = workload is not None and "Admitted" in conditions_that_hold(workload)
             assert not is_admitted, f"{pod['metadata']['name']} waits behind a gate for nothing"
         fresh = self._started().controller
-        forgotten = [it.object for it in fresh.turn(self.cluster.now).objects if it.verb is Verb.PATCH]
+        forgotten = [object_.object for object_ in fresh.turn(self.cluster.now).objects if object_.verb is Verb.PATCH]
         assert not forgotten, f"forgotten: {forgotten}"
 
 
 def _owner_of(pod: _Object) -> str:
     """Return the UID of the job that created a pod; empty for a pod of a group."""
     owners = pod["metadata"].get("ownerReferences", ())
-    return next((it["uid"] for it in owners if it["kind"] == "Job"), "")
+    return next((owner["uid"] for owner in owners if owner["kind"] == "Job"), "")
 
 
 def _is_of_group(pod: _Object) -> bool:
@@ -418,7 +420,7 @@ def _is_of_group(pod: _Object) -> bool:
 
 
 def _unhealthy_nodes(workload: _Object) -> set[str]:
-    return {it["name"] for it in workload.get("status", {}).get("unhealthyNodes", ())}
+    return {node["name"] for node in workload.get("status", {}).get("unhealthyNodes", ())}
 
 
 def hosts_of(workload: _Object) -> Counter[str]:
@@ -433,8 +435,8 @@ def _places(workload: _Object) -> dict[str, dict[tuple[str, ...], int]]:
     """Return, by pod set, how many pods may be in which domain."""
     assigned = object_at(workload, "status", "admission").get("podSetAssignments")
     found = {}
-    for it in assigned if isinstance(assigned, list) else ():
-        place = decoded(object_at(it).get("topologyAssignment") or None)  # type: ignore[arg-type]
+    for assignment in assigned if isinstance(assigned, list) else ():
+        place = decoded(object_at(assignment).get("topologyAssignment") or None)  # type: ignore[arg-type]
         if place is not None:
-            found[str(object_at(it)["name"])] = dict(place.domains)
+            found[str(object_at(assignment)["name"])] = dict(place.domains)
     return found

@@ -83,7 +83,7 @@ def _played(scenario: History) -> Iterator[tuple[Move | None, JsonObject]]:
     for move in scenario.moves:
         reported = play.do(move).to_json()
         del reported["move"]
-        reported["pending"] = sorted(reported.get("pending", []), key=lambda it: str(it["key"]))
+        reported["pending"] = sorted(reported.get("pending", []), key=lambda json_value: str(json_value["key"]))
         for unordered in ("events", "written"):
             reported[unordered] = sorted(reported.get(unordered, []), key=_line)
         after = _seen(reference)
@@ -118,7 +118,7 @@ def _changes(before: EngineView, after: EngineView) -> JsonObject:
 def _seen(reference: ReferenceEngine) -> EngineView:
     world = reference.world
     return {
-        "statuses": {it.key: _status(it) for it in reference.workloads()},
+        "statuses": {workload.key: _status(workload) for workload in reference.workloads()},
         "quota": dict(_quota(world)),
         "order": {name: world.pending(name) for name in sorted(world.queues)},
     }
@@ -128,7 +128,9 @@ def _status(workload: WorkloadState) -> JsonObject:
     """Return a status with its conditions by type, as their order has no meaning."""
     status = json.loads(json.dumps(dict(workload.status)))
     conditions = status.pop("conditions", None) or []
-    status["conditions"] = {it["type"]: {k: v for k, v in it.items() if k != "type"} for it in conditions}
+    status["conditions"] = {
+        condition["type"]: {k: v for k, v in condition.items() if k != "type"} for condition in conditions
+    }
     return {name: value for name, value in status.items() if value not in ({}, [], None)}
 
 
@@ -143,5 +145,5 @@ def _quota(world: World) -> Iterator[tuple[str, Any]]:
             continue
         # If quota is overused, nothing is available.
         amounts = [row["nominal"], node.subtree.get(fr, 0), row["available"], node.potential.get(fr, 0)]
-        texts = [None if it in (None, UNLIMITED) else quantity.text(resource, max(0, it)) for it in amounts]
+        texts = [None if amount in (None, UNLIMITED) else quantity.text(resource, max(0, amount)) for amount in amounts]
         yield f"{kind} {name}: {resource} of {row['flavor']}", [quantity.text(resource, row["usage"]), *texts]

@@ -29,11 +29,11 @@ class ReferenceEngine:
         configuration = {**(scenario.configuration or {}), "kueue": scenario.release}
         found = cls(World((), configuration=configuration, now=START))
         # Workloads with quota come before their LocalQueue, which then takes them over, as after a restart.
-        running = [it for it in scenario.objects if "status" in it]
-        queues = [it for it in scenario.objects if it["kind"] == "LocalQueue"]
-        others = [it for it in scenario.objects if it not in running and it not in queues]
-        found._put([*(it for it in others if it["kind"] != "Workload"), *running, *queues], START)
-        found._put([it for it in others if it["kind"] == "Workload"], START)
+        running = [object_ for object_ in scenario.objects if "status" in object_]
+        queues = [object_ for object_ in scenario.objects if object_["kind"] == "LocalQueue"]
+        others = [object_ for object_ in scenario.objects if object_ not in running and object_ not in queues]
+        found._put([*(other for other in others if other["kind"] != "Workload"), *running, *queues], START)
+        found._put([other for other in others if other["kind"] == "Workload"], START)
         # No reconcile has run yet, so all nodes are still to be checked.
         found.world.node_checks |= dict.fromkeys(found.world.kind("Node"), START)
         return found
@@ -44,7 +44,7 @@ class ReferenceEngine:
 
     def _put(self, objects: list[JsonObject], now: int) -> None:
         active = self._active()
-        self.world.apply([self._stored(it) for it in objects], now=now)
+        self.world.apply([self._stored(object_) for object_ in objects], now=now)
         for plain in objects:
             self._look_at_all_of(str(plain["kind"]), key_of(plain))
         self._look_at_queues(active ^ self._active())
@@ -63,7 +63,9 @@ class ReferenceEngine:
             self._look_at_queues({key})
         elif kind == "Namespace":
             workloads = self.world.kind("Workload").items()
-            self.world.dirty |= {name for name, it in workloads if it["metadata"].get("namespace", "") == key}
+            self.world.dirty |= {
+                name for name, workload in workloads if workload["metadata"].get("namespace", "") == key
+            }
 
     def _stored(self, given: JsonObject) -> JsonObject:
         """Return what an API server would store: with a generation; an update without a status keeps the old one."""
@@ -98,7 +100,7 @@ class ReferenceEngine:
         """Run a cycle."""
         decision = self.world.cycle(now)
         # A workload parked before others of its shape failed gets the message of a bypassed evaluation, too.
-        queues = {it.cluster_queue for it in decision.pending if it.is_parked}
+        queues = {pending.cluster_queue for pending in decision.pending if pending.is_parked}
         self.world.dirty |= {key for name in queues for key in self.world.queues[name].inadmissible}
         return decision
 
@@ -106,7 +108,7 @@ class ReferenceEngine:
         """Write what is written between cycles, and sample the usage of LocalQueues when due, as the engine does."""
         world = self.world
         # Stands in for a controller's timers.
-        world.dirty |= {name for name, it in world.kind("Workload").items() if _has_timers(it)}
+        world.dirty |= {name for name, entry in world.kind("Workload").items() if _has_timers(entry)}
         events = tuple(world.reconcile(now))
         for name, queue in sorted(world.local_queues.items()):
             if world.settings.has_admission_fair_sharing and world.cache.is_active(queue):
@@ -139,11 +141,11 @@ class ReferenceEngine:
 
     def workloads(self) -> tuple[WorkloadState, ...]:
         """Return all workloads."""
-        return tuple(self._state(it) for _, it in sorted(self.world.kind("Workload").items()))
+        return tuple(self._state(item) for _, item in sorted(self.world.kind("Workload").items()))
 
     def _state(self, workload: dict[str, Any]) -> WorkloadState:
         status = workload.get("status") or {}
-        true = {it["type"] for it in status.get("conditions") or () if it["status"] == "True"}
+        true = {condition["type"] for condition in status.get("conditions") or () if condition["status"] == "True"}
         stage = next((stage for kind, stage in _STAGES if kind in true), Stage.PENDING)
         metadata = workload["metadata"]
         queue = workload["spec"].get("queueName", "")

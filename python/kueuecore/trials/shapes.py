@@ -70,7 +70,7 @@ class _Step:
         """Return whether it asks for an amount near the largest, or a node above it has such a quota."""
         asked = self.entry.usage
         limits = (self.chain[0].quota(fr) for fr in asked)
-        return any(it >= _HUGE for it in asked.values()) or any(it.nominal >= _HUGE for it in limits)
+        return any(number >= _HUGE for number in asked.values()) or any(limit.nominal >= _HUGE for limit in limits)
 
 
 class _Notes:
@@ -182,7 +182,7 @@ class _Notes:
         trees: dict[Node, list[_Step]] = defaultdict(list)
         for step in steps:
             trees[step.chain[-1]].append(step)
-        for tree in (it for it in trees.values() if len(it) >= 3):
+        for tree in (tree for tree in trees.values() if len(tree) >= 3):
             n_levels = max(len(step.chain) - 1 for step in tree)
             decided = [step for step in tree if step.is_admitted or step.n_victims]
             if n_levels >= 3:

@@ -36,10 +36,12 @@ class Witness:
         settings = scenario.configuration or {}
         self.seen: set[str] = {name for key, name in _SETTINGS.items() if key in settings}
         objects = [*scenario.objects, *(move.object for move in scenario.moves if move.object is not None)]
-        self._counts = {key_of(it): _counts(it) for it in objects if it.get("kind") == "Workload"}
+        self._counts = {key_of(object_): _counts(object_) for object_ in objects if object_.get("kind") == "Workload"}
         self._gone: set[str] = set()
-        self._above = {key_of(it): _parent(it) for it in scenario.objects if it.get("kind") == "Cohort"}
-        if any(it.get("kind") == "WorkloadPriorityClass" for it in objects):
+        self._above = {
+            key_of(object_): _parent(object_) for object_ in scenario.objects if object_.get("kind") == "Cohort"
+        }
+        if any(object_.get("kind") == "WorkloadPriorityClass" for object_ in objects):
             self.seen.add("priority class")
 
     def before(self, seen: EngineView, move: Move) -> None:

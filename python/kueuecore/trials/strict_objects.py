@@ -84,5 +84,5 @@ def _subresource(new: JsonObject, old: JsonObject | None) -> str:
 
 def _apart(manifest: JsonObject) -> JsonObject:
     """Return an object without its status, and without the fields that a server sets itself."""
-    metadata = {key: it for key, it in object_at(manifest, "metadata").items() if key not in _KEPT}
-    return {key: it for key, it in manifest.items() if key != "status"} | {"metadata": metadata}
+    metadata = {key: entry for key, entry in object_at(manifest, "metadata").items() if key not in _KEPT}
+    return {key: row for key, row in manifest.items() if key != "status"} | {"metadata": metadata}

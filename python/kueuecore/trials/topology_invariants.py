@@ -74,13 +74,18 @@ class Places:
         for admission in result.decision.admissions:
             for name, place in _places(seen.states[admission.key]):
                 self.seen.add("pods with a place")
-                self._check_count(admission.key, name, place, {it.name: it.count for it in admission.pod_sets}[name])
+                self._check_count(
+                    admission.key, name, place, {pod_set.name: pod_set.count for pod_set in admission.pod_sets}[name]
+                )
                 self._check_request(admission.key, name, place)
         for admission in result.decision.placed:
             self._check_replacement(self._states[admission.key], seen.states[admission.key])
         # Workloads that are being evicted count as gone for some; and not all of those placed together are compared
         # (rules/08 §11.6).
-        decision, out = result.decision, any(holds_quota(it) and is_evicted(it) for it in self._states.values())
+        decision, out = (
+            result.decision,
+            any(holds_quota(state) and is_evicted(state) for state in self._states.values()),
+        )
         is_alone = len(given) == 1 and not (decision.replaced_slices or decision.preemptions or decision.evictions)
         # Otherwise flavors give the room of a node that they share once each.
         if is_alone and not out and self._settings.on("TASHandleOverlappingFlavors"):
@@ -91,7 +96,7 @@ class Places:
 
     def _pod_set(self, key: str, name: str) -> Any:
         workload: Any = self._objects["Workload", key]
-        return next(it for it in workload["spec"]["podSets"] if it["name"] == name)
+        return next(pod_set for pod_set in workload["spec"]["podSets"] if pod_set["name"] == name)
 
     def _check_count(self, key: str, name: str, place: TopologyAssignment, count: int) -> None:
         request = request_of(self._pod_set(key, name))
@@ -108,9 +113,9 @@ class Places:
     def _path(self, place: TopologyAssignment, values: tuple[str, ...]) -> dict[str, str]:
         """Return the position of a domain, by level."""
         if place.levels == (HOSTNAME,):
-            nodes: Iterator[JsonObject] = (it for (kind, _), it in self._objects.items() if kind == "Node")
-            labels = (object_at(it, "metadata", "labels") for it in nodes)
-            found = next((it for it in labels if it.get(HOSTNAME) == values[0]), {})
+            nodes: Iterator[JsonObject] = (object_ for (kind, _), object_ in self._objects.items() if kind == "Node")
+            labels = (object_at(node, "metadata", "labels") for node in nodes)
+            found = next((label for label in labels if label.get(HOSTNAME) == values[0]), {})
             return {level: str(value) for level, value in found.items()}
         return dict(zip(place.levels, values, strict=True))
 
@@ -128,7 +133,7 @@ class Places:
             for path, count in paths:
                 # Racks have the same names in every block.
                 above = list(place.levels) if place.levels != (HOSTNAME,) else sorted(path)
-                counts[str([path[it] for it in above if it <= constraint.level])] += count
+                counts[str([path[level] for level in above if level <= constraint.level])] += count
             if constraint.level in levels and len(place.levels) > 1:
                 self.seen.add("slices")
                 n_broken = sum(n % constraint.size != 0 for n in counts.values())
@@ -188,10 +193,10 @@ class Places:
 
 def _places(state: WorkloadState) -> Iterator[tuple[str, TopologyAssignment]]:
     """Yield, by pod set, where its pods are placed."""
-    for it in (state.status.get("admission") or {}).get("podSetAssignments", ()):
-        place = decoded(it.get("topologyAssignment"))
+    for assignment in (state.status.get("admission") or {}).get("podSetAssignments", ()):
+        place = decoded(assignment.get("topologyAssignment"))
         if place is not None:
-            yield it["name"], place
+            yield assignment["name"], place
 
 
 def _add(leaf: Leaf, pod: Mapping[str, int], count: int) -> None:

@@ -36,10 +36,10 @@ def scaled(scenario: History, factor: int) -> History:
     def walk(value: JsonValue, key: str) -> JsonValue:
         if isinstance(value, dict):
             if key in _RESOURCES:
-                return {name: times(it, name) for name, it in value.items()}
+                return {name: times(row, name) for name, row in value.items()}
             resource = text_at(value, "name")
-            return {name: times(it, resource) if name in _QUOTAS else walk(it, name) for name, it in value.items()}
-        return [walk(it, "") for it in value] if isinstance(value, list) else value
+            return {name: times(row, resource) if name in _QUOTAS else walk(row, name) for name, row in value.items()}
+        return [walk(row, "") for row in value] if isinstance(value, list) else value
 
     return _mapped(scenario, walk)
 
@@ -54,9 +54,9 @@ def renamed(scenario: History, names: Mapping[str, str]) -> History:
 
     def walk(value: JsonValue, key: str) -> JsonValue:
         if isinstance(value, dict):
-            return {name: walk(it, name) for name, it in value.items()}
+            return {name: walk(row, name) for name, row in value.items()}
         if isinstance(value, list):
-            return [walk(it, "") for it in value]
+            return [walk(row, "") for row in value]
         # Keys, too: `namespace/name`.
         return "/".join(names.get(part, part) for part in value.split("/")) if isinstance(value, str) else value
 
@@ -72,7 +72,7 @@ def with_idle_cluster_queue(scenario: History, *, name: str = "zz-idle", cohort:
         >>> with_idle_cluster_queue(History(()), cohort="c").objects[0]["spec"]["cohortName"]
         'c'
     """
-    example = next((it for it in scenario.objects if text_at(it, "kind") == "ClusterQueue"), None)
+    example = next((object_ for object_ in scenario.objects if text_at(object_, "kind") == "ClusterQueue"), None)
     spec: JsonObject = {"namespaceSelector": {}, **({"cohortName": cohort} if cohort else {})}
     if example is not None and isinstance(example["spec"], dict):
         spec["resourceGroups"] = _without_quota(example["spec"].get("resourceGroups"))
@@ -103,14 +103,16 @@ def decided(moved: MoveResult, names: Mapping[str, str] | None = None) -> Observ
     return {
         "admitted": sorted(
             (
-                key(it.key),
-                key(it.cluster_queue),
-                [(a.name, a.count, {r: key(f) for r, f in a.flavors.items()}) for a in it.pod_sets],
+                key(admission.key),
+                key(admission.cluster_queue),
+                [(a.name, a.count, {r: key(f) for r, f in a.flavors.items()}) for a in admission.pod_sets],
             )
-            for it in decision.admissions
+            for admission in decision.admissions
         ),
-        "preempted": sorted((key(it.key), key(it.preemptor), it.reason) for it in decision.preemptions),
-        "pending": sorted((key(it.key), it.reason, it.is_parked) for it in decision.pending),
+        "preempted": sorted(
+            (key(preemption.key), key(preemption.preemptor), preemption.reason) for preemption in decision.preemptions
+        ),
+        "pending": sorted((key(pending.key), pending.reason, pending.is_parked) for pending in decision.pending),
         "parked": sorted(map(key, decision.parked)),
     }
 
@@ -123,12 +125,12 @@ def _mapped(scenario: History, walk: Callable[[JsonValue, str], JsonValue]) -> H
         assert isinstance(result, dict)
         return result
 
-    moves = [it if it.object is None else replace(it, object=changed(it.object)) for it in scenario.moves]
+    moves = [move if move.object is None else replace(move, object=changed(move.object)) for move in scenario.moves]
     return replace(scenario, objects=tuple(map(changed, scenario.objects)), moves=tuple(moves))
 
 
 def _without_quota(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
-        plain: JsonObject = {name: _without_quota(it) for name, it in value.items() if name not in _QUOTAS}
+        plain: JsonObject = {name: _without_quota(row) for name, row in value.items() if name not in _QUOTAS}
         return {**plain, "nominalQuota": "0"} if "nominalQuota" in value else plain
-    return [_without_quota(it) for it in value] if isinstance(value, list) else value
+    return [_without_quota(row) for row in value] if isinstance(value, list) else value

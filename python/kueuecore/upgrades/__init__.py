@@ -17,13 +17,13 @@ from kueuecore._lazy import lazy_names
 
 if TYPE_CHECKING:
     from kueuecore.upgrades.fates import Fate
-    from kueuecore.upgrades.mixtures import MOST_RUNS
+    from kueuecore.upgrades.mixtures import MAX_RUNS
     from kueuecore.upgrades.switches import KINDS_FIELD, Switch, SwitchKind, switches_between
     from kueuecore.upgrades.upgrading import Cause, Difference, Kept, Refusal, Upgrade, upgrade
 
 __all__ = [
     "KINDS_FIELD",
-    "MOST_RUNS",
+    "MAX_RUNS",
     "Cause",
     "Difference",
     "Fate",
@@ -40,7 +40,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "kueuecore.upgrades.fates": "Fate",
-        "kueuecore.upgrades.mixtures": "MOST_RUNS",
+        "kueuecore.upgrades.mixtures": "MAX_RUNS",
         "kueuecore.upgrades.switches": "KINDS_FIELD Switch SwitchKind switches_between",
         "kueuecore.upgrades.upgrading": "Cause Difference Kept Refusal Upgrade upgrade",
     },

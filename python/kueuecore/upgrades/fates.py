@@ -109,12 +109,12 @@ def outcome_of(
 
 def without(manifests: Iterable[Manifest], refused: Container[ObjectRef]) -> tuple[Manifest, ...]:
     """Return the objects that are not refused, which are named as `problems_by_object` does."""
-    return tuple(it for it in manifests if _ref(object_ref(it.object)) not in refused)
+    return tuple(manifest for manifest in manifests if _ref(object_ref(manifest.object)) not in refused)
 
 
 def problems_by_object(manifests: Iterable[Manifest], error: ManifestError) -> dict[ObjectRef, tuple[Problem, ...]]:
     """Return the problems of an error by the object that they are about, if it is one of the given ones."""
-    given = {_ref(object_ref(it.object)) for it in manifests}
+    given = {_ref(object_ref(manifest.object)) for manifest in manifests}
     found: dict[ObjectRef, tuple[Problem, ...]] = {}
     for problem in error.problems:
         ref = None if problem.object is None else _ref(problem.object)
@@ -131,7 +131,7 @@ def _ref(ref: ObjectRef) -> ObjectRef:
 def _fates(decided: Decided) -> Iterator[tuple[Subject, Fate]]:
     places: dict[str, dict[str, dict[str, int]]] = {}
     for placement in decided.engine.placements():
-        domains = {"/".join(it.path or it.values): it.count for it in placement.domains}
+        domains = {"/".join(domain.path or domain.values): domain.count for domain in placement.domains}
         places.setdefault(placement.key, {})[placement.pod_set] = domains
     victims: dict[str, set[tuple[str, str]]] = {}
     evictions: dict[str, list[str]] = {}
@@ -141,7 +141,7 @@ def _fates(decided: Decided) -> Iterator[tuple[Subject, Fate]]:
     for event in decided.settled.events:
         if event.reason.startswith(_EVICTED) and event.reason != _PREEMPTED:
             evictions.setdefault(event.key, []).append(event.reason.removeprefix(_EVICTED))
-    undecided = {it.key: it for it in decided.settled.undecided}
+    undecided = {undecided.key: undecided for undecided in decided.settled.undecided}
     for state in decided.engine.workloads():
         said = (state.reason, state.message)
         left_open = undecided.get(state.key) if state.stage is Stage.PENDING else None
@@ -169,4 +169,4 @@ def _fates(decided: Decided) -> Iterator[tuple[Subject, Fate]]:
 
 def _counts(state: WorkloadState) -> dict[str, int]:
     assigned = state.status.get("admission", {}).get("podSetAssignments", ())
-    return {it["name"]: int(it.get("count", 0)) for it in assigned}
+    return {assignment["name"]: int(assignment.get("count", 0)) for assignment in assigned}

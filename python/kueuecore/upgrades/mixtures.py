@@ -9,9 +9,9 @@ from kueuecore.configuration import Configuration
 from kueuecore.shrinking import shrunk
 from kueuecore.upgrades.switches import Switch, SwitchKind
 
-__all__ = ["MOST_RUNS", "Mixtures", "OutOfRunsError"]
+__all__ = ["MAX_RUNS", "Mixtures", "OutOfRunsError"]
 
-MOST_RUNS = 1_000
+MAX_RUNS = 1_000
 """How many mixtures are run by default. Counted, not timed, so that an answer is the same on every machine."""
 
 _Found = TypeVar("_Found")
@@ -43,7 +43,7 @@ class Mixtures(Generic[_Found]):
         run: Callable[[Configuration], _Found],
         *,
         with_old_settings: Configuration | None = None,
-        most: int = MOST_RUNS,
+        most: int = MAX_RUNS,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self.switches = tuple(switches)
@@ -66,10 +66,10 @@ class Mixtures(Generic[_Found]):
         """
         key = frozenset(switches)
         if key not in self._found:
-            as_old = [it for it in self.switches if it not in key]
-            is_old = any(it.kind is SwitchKind.SETTING for it in as_old)
+            as_old = [switch for switch in self.switches if switch not in key]
+            is_old = any(switch.kind is SwitchKind.SETTING for switch in as_old)
             base = self._with_old_settings if is_old else self._new
-            values = {it.name: it.before for it in as_old if it.kind is not SwitchKind.SETTING}
+            values = {switch.name: switch.before for switch in as_old if switch.kind is not SwitchKind.SETTING}
             self._found[key] = self._ran(base.switched(values))
         return self._found[key]
 
@@ -79,8 +79,8 @@ class Mixtures(Generic[_Found]):
         Raises:
             OutOfRunsError: All runs are used up.
         """
-        as_new = [it for it in self.switches if gates.get(it.name, it.after) == it.after]
-        others = gates.keys() - {it.name for it in self.switches}
+        as_new = [switch for switch in self.switches if gates.get(switch.name, switch.after) == switch.after]
+        others = gates.keys() - {switch.name for switch in self.switches}
         return self._ran(self._new.switched(gates)) if others else self.with_new(as_new)
 
     def cause(self, is_new: Callable[[_Found], bool], *, among: Sequence[Switch] | None = None) -> tuple[Switch, ...]:
@@ -102,7 +102,9 @@ class Mixtures(Generic[_Found]):
             return ()
         enough = self.switches if among is None else tuple(among)
         # Differences of one cause are many, and its runs are done.
-        known = next((it for it in self._causes if {*it} <= {*enough} and is_new(self.with_new(it))), enough)
+        known = next(
+            (cause for cause in self._causes if {*cause} <= {*enough} and is_new(self.with_new(cause))), enough
+        )
         found = shrunk(known, lambda some: is_new(self.with_new(some)))
         if among is not None and found not in self._causes:
             self._causes.append(found)

@@ -14,7 +14,7 @@ from kueuecore.errors import ManifestError
 from kueuecore.releases import Release
 from kueuecore.scenarios import Scenario
 from kueuecore.studies import Comparison, Trial, compare, run_trial
-from kueuecore.upgrades.mixtures import MOST_RUNS, Mixtures, OutOfRunsError
+from kueuecore.upgrades.mixtures import MAX_RUNS, Mixtures, OutOfRunsError
 from kueuecore.upgrades.switches import Switch, SwitchKind, settable_gates, switches_between
 
 __all__ = ["FirstDifference", "RunCause", "ScenarioUpgrade", "upgrade_scenario"]
@@ -90,7 +90,7 @@ def upgrade_scenario(
     *,
     seeds: Sequence[int],
     executor: Executor | None = None,
-    most_runs: int = MOST_RUNS,
+    most_runs: int = MAX_RUNS,
     progress: Callable[[int, int, int], None] | None = None,
 ) -> ScenarioUpgrade:
     """Run a scenario under two releases of Kueue, compare, and find what causes the difference.
@@ -137,11 +137,11 @@ def upgrade_scenario(
             found = mixtures.cause(partial(_is_same, mixtures.after))
             causes = tuple(
                 RunCause(
-                    it,
-                    mixtures.new_with({it.name: it.before}).all_figures(),
-                    it.kind is SwitchKind.GATE and it.name in settable,
+                    switch,
+                    mixtures.new_with({switch.name: switch.before}).all_figures(),
+                    switch.kind is SwitchKind.GATE and switch.name in settable,
                 )
-                for it in found
+                for switch in found
             )
         except OutOfRunsError:
             is_stopped = True

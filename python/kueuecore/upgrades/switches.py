@@ -67,15 +67,22 @@ def switches_between(old: Configuration, new: Configuration) -> tuple[Switch, ..
     """
     line = max(old.release, new.release).line
     gates = [
-        Switch(it.name, SwitchKind.GATE, before, after, it.what, pulls_of_gate(it.name, line=line))
-        for it in _known_gates()
-        if (before := old.is_enabled(it.name)) != (after := new.is_enabled(it.name))
+        Switch(gate.name, SwitchKind.GATE, before, after, gate.what, pulls_of_gate(gate.name, line=line))
+        for gate in _known_gates()
+        if (before := old.is_enabled(gate.name)) != (after := new.is_enabled(gate.name))
     ]
     others = [
-        Switch(it.name, SwitchKind.CHANGE, old.has_change(it.name), new.has_change(it.name), it.what, it.pulls)
-        for it in changes()
+        Switch(
+            change.name,
+            SwitchKind.CHANGE,
+            old.has_change(change.name),
+            new.has_change(change.name),
+            change.what,
+            change.pulls,
+        )
+        for change in changes()
     ]
-    return (*gates, *(it for it in others if it.before != it.after))
+    return (*gates, *(other for other in others if other.before != other.after))
 
 
 def kinds_switch(old: Release, new: Release) -> Switch | None:
@@ -86,7 +93,9 @@ def kinds_switch(old: Release, new: Release) -> Switch | None:
         'the shipped Configuration no longer enables paddlejob, pytorchjob, tfjob, xgboostjob, jaxjob'
     """
     before, after = installed_frameworks(old), installed_frameworks(new)
-    gone, added = ([it.rpartition("/")[2] for it in a if it not in b] for a, b in ((before, after), (after, before)))
+    gone, added = (
+        [entry.rpartition("/")[2] for entry in a if entry not in b] for a, b in ((before, after), (after, before))
+    )
     parts = [f"no longer enables {', '.join(gone)}" if gone else "", f"enables {', '.join(added)}" if added else ""]
     if not gone and not added:
         return None

@@ -15,7 +15,7 @@ from kueuecore.manifests import Manifest
 from kueuecore.releases import Release
 from kueuecore.shrinking import shrunk
 from kueuecore.upgrades.fates import Fate, Outcome, Subject, outcome_of, problems_by_object, without
-from kueuecore.upgrades.mixtures import MOST_RUNS, Mixtures, OutOfRunsError
+from kueuecore.upgrades.mixtures import MAX_RUNS, Mixtures, OutOfRunsError
 from kueuecore.upgrades.switches import (
     Switch,
     SwitchKind,
@@ -90,7 +90,7 @@ class Cause:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the gates and changes."""
-        return tuple(it.name for it in self.switches)
+        return tuple(switch.name for switch in self.switches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Upgrade:
     @property
     def differences(self) -> tuple[Difference, ...]:
         """The decisions that change."""
-        return tuple(it for cause in self.causes for it in cause.differences)
+        return tuple(difference for cause in self.causes for difference in cause.differences)
 
     @property
     def n_workloads(self) -> int:
@@ -159,7 +159,7 @@ def upgrade(
     new: Configuration,
     *,
     with_old_kinds: Configuration | None = None,
-    most_runs: int = MOST_RUNS,
+    most_runs: int = MAX_RUNS,
     progress: Callable[[int, int, int], None] | None = None,
 ) -> Upgrade:
     """Run a state to rest under two releases of Kueue, compare, and find what causes each difference.
@@ -196,9 +196,9 @@ def upgrade(
     mixtures = Mixtures(old, new, switches, outcome, with_old_settings=with_old_kinds, most=most_runs, progress=note)
     _raise_for(mixtures.before.refused, mixtures.after.refused)
     # Decisions first: runs that they need explain messages, too.
-    differences = sorted(_differences(mixtures.before, mixtures.after), key=lambda it: it.is_of_text)
+    differences = sorted(_differences(mixtures.before, mixtures.after), key=lambda difference: difference.is_of_text)
     # All that the mixtures are asked about, as there may be many of both.
-    n_differences, subjects = len(differences), {(it.kind, it.key) for it in differences}
+    n_differences, subjects = len(differences), {(difference.kind, difference.key) for difference in differences}
     found: dict[tuple[bool, tuple[Switch, ...]], list[Difference]] = {}
     is_stopped = False
     # What makes all differences is found first: each of them then needs few runs more, and many share these.
@@ -218,8 +218,8 @@ def upgrade(
         switches,
         mixtures.before,
         mixtures.after,
-        tuple(_with_kept(it, mixtures, new) for it in causes if not it.is_of_text),
-        tuple(it for it in causes if it.is_of_text),
+        tuple(_with_kept(cause, mixtures, new) for cause in causes if not cause.is_of_text),
+        tuple(cause for cause in causes if cause.is_of_text),
         tuple(_refusals(given, deciding, mixtures, old, new)),
         mixtures.n_runs,
         is_stopped,
@@ -244,14 +244,14 @@ def _raise_for(before: _Refused, after: _Refused) -> None:
 
 
 def _differences(before: Outcome, after: Outcome) -> Iterator[Difference]:
-    for kind, key in sorted(before.fates.keys() | after.fates.keys(), key=lambda it: (it[0] != "Workload", it)):
+    for kind, key in sorted(before.fates.keys() | after.fates.keys(), key=lambda fate: (fate[0] != "Workload", fate)):
         old, new = before.fates.get((kind, key)), after.fates.get((kind, key))
         if old != new or (old is not None and new is not None and old.said != new.said):
             yield Difference(kind, key, old, new)
 
 
 def _is_all_as_after(outcome: Outcome, differences: Sequence[Difference]) -> bool:
-    return all(_is_as_after(outcome, it) for it in differences)
+    return all(_is_as_after(outcome, difference) for difference in differences)
 
 
 def _is_as_after(outcome: Outcome, difference: Difference) -> bool:
@@ -274,23 +274,27 @@ def _rank(cause: Cause) -> tuple[bool, int, tuple[str, ...]]:
 def _with_kept(cause: Cause, mixtures: Mixtures[Outcome], new: Configuration) -> Cause:
     """Add the gates that keep the old behaviour, if a run shows that they do."""
     settable = settable_gates(new.release)
-    own = tuple(it for it in cause.switches if it.kind is SwitchKind.GATE and it.name in settable)
+    own = tuple(switch for switch in cause.switches if switch.kind is SwitchKind.GATE and switch.name in settable)
     if not own:
         return cause
 
     def n_kept(switches: Iterable[Switch]) -> int:
         outcome = mixtures.new_with(_gates_back(switches, new))
-        return sum(_is_as(it.before, outcome, it) for it in cause.differences)
+        return sum(_is_as(difference.before, outcome, difference) for difference in cause.differences)
 
     def keeps_all(switches: Iterable[Switch]) -> bool:
         return n_kept(switches) == len(cause.differences)
 
     # With a gate off, another may do something new: then it has to be off, too.
-    others = [it for it in mixtures.switches if it.kind is SwitchKind.GATE and it.name in settable and it not in own]
+    others = [
+        switch
+        for switch in mixtures.switches
+        if switch.kind is SwitchKind.GATE and switch.name in settable and switch not in own
+    ]
     try:
         kept = own
         if not keeps_all(own) and keeps_all((*own, *others)):
-            kept = (*own, *shrunk(others, lambda some: keeps_all((*own, *some)), max_tries=MOST_RUNS))
+            kept = (*own, *shrunk(others, lambda some: keeps_all((*own, *some)), max_tries=MAX_RUNS))
         n = n_kept(kept)
     except OutOfRunsError:
         return cause
@@ -299,7 +303,7 @@ def _with_kept(cause: Cause, mixtures: Mixtures[Outcome], new: Configuration) ->
 
 def _gates_back(switches: Iterable[Switch], new: Configuration) -> dict[str, bool]:
     """Return gates as in the old release, and those off that need one of them on."""
-    gates = {it.name: it.before for it in switches}
+    gates = {switch.name: switch.before for switch in switches}
     off = with_dependent_gates([name for name, is_on in gates.items() if not is_on], new)
     return gates | dict.fromkeys(off, False)
 
@@ -313,14 +317,14 @@ def _refusals(
 ) -> Iterator[Refusal]:
     """List what the new release refuses or drops and the old one does not; objects of a dump are checked for that."""
     if not deciding.trusted:
-        yield from _refusals_by(mixtures, lambda it: (it.refused, it.warnings))
+        yield from _refusals_by(mixtures, lambda entry: (entry.refused, entry.warnings))
         return
 
     def checked(configuration: Configuration) -> _Checked:
         return _checked(manifests, configuration, deciding.now)
 
-    others = [it for it in mixtures.switches if it.kind is not SwitchKind.SETTING]
-    yield from _refusals_by(Mixtures(old, new, others, checked), lambda it: it)
+    others = [switch for switch in mixtures.switches if switch.kind is not SwitchKind.SETTING]
+    yield from _refusals_by(Mixtures(old, new, others, checked), lambda entry: entry)
 
 
 def _refusals_by(mixtures: Mixtures[_Found], checked_of: Callable[[_Found], _Checked]) -> Iterator[Refusal]:

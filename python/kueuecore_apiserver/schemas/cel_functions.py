@@ -44,7 +44,7 @@ def _find(text: str, pattern: str) -> str:
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = [it[0] for it in go_pattern(pattern).finditer(text)]
+    found = [match[0] for match in go_pattern(pattern).finditer(text)]
     return found if limit < 0 else found[:limit]
 
 
@@ -61,6 +61,6 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 def unknown_functions(called: Iterable[str]) -> list[str]:
     """Return which of these functions do not exist here."""
-    names = [it for it in called if it[0].isalpha()]
+    names = [text for text in called if text[0].isalpha()]
     known = {part for name in FUNCTIONS for part in name.split(".")}
-    return [it for it in names if it not in _BUILT_IN and it not in known]
+    return [name for name in names if name not in _BUILT_IN and name not in known]

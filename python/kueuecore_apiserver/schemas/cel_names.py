@@ -27,12 +27,12 @@ _SCALAR_CALLS = {"size", "has", "all", "exists", "exists_one", "startsWith", "en
 
 
 def _tokens(source: str) -> list[tuple[str, str]]:
-    return [(it.lastgroup or "", it[0]) for it in _TOKEN.finditer(source) if it.lastgroup != "space"]
+    return [(match.lastgroup or "", match[0]) for match in _TOKEN.finditer(source) if match.lastgroup != "space"]
 
 
 def names_in(sources: Iterable[str]) -> frozenset[str]:
     """Return all names in the sources of expressions: they read no other field, except by a string in brackets."""
-    tokens = [token for it in sources for token in _tokens(it)]
+    tokens = [token for source in sources for token in _tokens(source)]
     texts = {text.strip("'\"") for kind, text in tokens if kind == "text"}
     return frozenset({text for kind, text in tokens if kind == "name"} | texts)
 
@@ -50,7 +50,7 @@ def compares_parts(source: str, node: Node) -> bool:
             return True
     # Values that are combined, or passed to a function, may be compared there.
     calls = [one[1] for one, other in pairwise(tokens) if one[0] == "name" and other[1] == "("]
-    return any(it not in _SCALAR_CALLS | {"filter", "map"} for it in calls)
+    return any(call not in _SCALAR_CALLS | {"filter", "map"} for call in calls)
 
 
 def _operand(tokens: Sequence[tuple[str, str]], *, is_before: bool) -> str:
@@ -68,8 +68,12 @@ def _operand(tokens: Sequence[tuple[str, str]], *, is_before: bool) -> str:
             return text
         return _call(tokens) if text == ")" else ""
     if text == "[":
-        inner = [it for it in tokens[1 : next((i for i, it in enumerate(tokens) if it[1] == "]"), 0)] if it[1] != ","]
-        return "literal" if inner and all(it[0] in ("text", "number") for it in inner) else ""
+        inner = [
+            token
+            for token in tokens[1 : next((i for i, token in enumerate(tokens) if token[1] == "]"), 0)]
+            if token[1] != ","
+        ]
+        return "literal" if inner and all(token[0] in ("text", "number") for token in inner) else ""
     name = ""
     for i, (kind, text) in enumerate(tokens):
         if kind == "name":
@@ -96,7 +100,7 @@ def _may_have_fields(name: str, node: Node) -> bool:
     """Return whether a value of this name may have fields."""
     if name in ("self", "oldSelf"):
         return _has_fields(node)
-    found = [it for part in _all(node) for known, (it, _) in part.properties.items() if escaped(known) == name]
+    found = [key for part in _all(node) for known, (key, _) in part.properties.items() if escaped(known) == name]
     # A variable may stand for any part.
     return any(map(_has_fields, found or _all(node)))
 
@@ -108,7 +112,7 @@ def _all(node: Node) -> Iterator[Node]:
 
 
 def _has_fields(node: Node) -> bool:
-    return any(it.properties or it.preserves for it in _all(node))
+    return any(node.properties or node.preserves for node in _all(node))
 
 
 def escaped(name: str) -> str:

@@ -245,22 +245,22 @@ def rules_of(node: Node, *, where: str) -> Rules | None:
     }
     extra = None if node.extra is None else rules_of(node.extra, where=f"{where}.additionalProperties")
     items = None if node.items is None else rules_of(node.items, where=f"{where}.items")
-    every = [*node.rules, *(rule for it in node.all_of for rule in it.rules)]
+    every = [*node.rules, *(rule for node in node.all_of for rule in node.rules)]
     rules = tuple(_compiled(rule, f"{where}.x-kubernetes-validations[{i}]") for i, rule in enumerate(every))
     if not (rules or properties or extra or items):
         return None
-    expressions = [it for rule in rules for it in (rule.expression, rule.reported) if it is not None]
-    named = {name for it in expressions for name in it.program.functions()}
+    expressions = [entry for rule in rules for entry in (rule.expression, rule.reported) if entry is not None]
+    named = {name for expression in expressions for name in expression.program.functions()}
     names = (
         None
-        if any(compares_parts(it.source, node) for it in expressions)
-        else names_in(it.source for it in expressions)
+        if any(compares_parts(expression.source, node) for expression in expressions)
+        else names_in(expression.source for expression in expressions)
     )
     return Rules(
         node.types[0] if node.types else "",
         rules,
         view(node, names, is_root=node.is_resource),
-        {name: it for name, it in FUNCTIONS.items() if name.split(".")[-1] in named and name != "_size"},
+        {name: function for name, function in FUNCTIONS.items() if name.split(".")[-1] in named and name != "_size"},
         properties,
         extra,
         items,
@@ -268,7 +268,7 @@ def rules_of(node: Node, *, where: str) -> Rules | None:
     )
 
 
-_KINDS = {it.value: it for it in (ErrorKind.REQUIRED, ErrorKind.FORBIDDEN, ErrorKind.DUPLICATE)}
+_KINDS = {entry.value: entry for entry in (ErrorKind.REQUIRED, ErrorKind.FORBIDDEN, ErrorKind.DUPLICATE)}
 
 
 def _compiled(rule: Mapping[str, _Json], where: str) -> _Rule:

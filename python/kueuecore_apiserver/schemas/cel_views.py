@@ -43,8 +43,8 @@ def view(node: Node, names: frozenset[str] | None, *, is_root: bool = False) -> 
         }
         if is_root:
             whole = view(Node(types=("string",)), names)
-            metadata = Node(types=("object",), properties={it: (Node(types=("string",)), "") for it in _NAMED})
-            fields |= {it: (it, whole) for it in ("apiVersion", "kind") if names is None or it in names}
+            metadata = Node(types=("object",), properties={entry: (Node(types=("string",)), "") for entry in _NAMED})
+            fields |= {text: (text, whole) for text in ("apiVersion", "kind") if names is None or text in names}
             fields |= {"metadata": ("metadata", view(metadata, names))} if names is None or "metadata" in names else {}
         return lambda value, odd: _fields(fields, value, odd)
     return _scalar(node)
@@ -65,15 +65,15 @@ def _wrong(odd: Odd, why: str) -> Wrong:
 def _items(item: View, value: _Json, odd: Odd) -> _Json:
     if type(value) is not list:
         return _wrong(odd, "an array for the provided schema with type=array")
-    seen = [item(it, odd) for it in value]
-    return [_WRONG_ITEM if type(it) is Wrong else it for it in seen] if odd else seen
+    seen = [item(row, odd) for row in value]
+    return [_WRONG_ITEM if type(row) is Wrong else row for row in seen] if odd else seen
 
 
 def _entries(entry: View, value: _Json, odd: Odd) -> _Json:
     if type(value) is not dict:
         return _wrong(odd, _NO_OBJECT)
-    seen = {name: entry(it, odd) for name, it in value.items()}
-    return {name: _WRONG_ITEM if type(it) is Wrong else it for name, it in seen.items()} if odd else seen
+    seen = {name: entry(row, odd) for name, row in value.items()}
+    return {name: _WRONG_ITEM if type(number) is Wrong else number for name, number in seen.items()} if odd else seen
 
 
 _NO_OBJECT = "a map for the provided schema with type=object"
@@ -86,7 +86,7 @@ def _fields(fields: Mapping[str, tuple[str, View]], value: _Json, odd: Odd) -> _
         seen = {known[0]: known[1](value[name], odd) for name, known in fields.items() if name in value}
     else:
         seen = {it[0]: it[1](part, odd) for name, part in value.items() if (it := fields.get(name)) is not None}
-    for name in [name for name, it in seen.items() if type(it) is Wrong] if odd else ():
+    for name in [name for name, number in seen.items() if type(number) is Wrong] if odd else ():
         seen[f"{name}{WRONG_NAME}"] = seen.pop(name) and _WRONG_ITEM
         odd[name] = odd[""]
     return seen

@@ -83,12 +83,14 @@ class FieldError:
 
 def refusal(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> RefusedError:
     """Return the API server's answer to an invalid object: 422, with a cause for each error."""
-    causes: list[JsonValue] = [{"reason": str(it.kind), "message": it.message, "field": it.field} for it in errors]
+    causes: list[JsonValue] = [
+        {"reason": str(error.kind), "message": error.message, "field": error.field} for error in errors
+    ]
     details: JsonObject = {"name": name, "group": group, "kind": kind, "causes": causes}
     texts = list(dict.fromkeys(map(str, errors)))
     joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     about = ObjectRef(kind, name)
-    problems = [Problem(it.message, field=it.field, object=about) for it in errors]
+    problems = [Problem(error.message, field=error.field, object=about) for error in errors]
     message = f'{".".join(filter(None, (kind, group)))} "{name}" is invalid: {joined}'
     return RefusedError(422, message, details=details, problems=problems)
 
@@ -123,7 +125,9 @@ def _json(value: JsonValue) -> str:
         case int() | float():
             return _number(value, exponents=range(-6, 21), width=1)
         case str():
-            return re.sub("[<>&\u2028\u2029]", lambda it: f"\\u{ord(it[0]):04x}", json.dumps(value, ensure_ascii=False))
+            return re.sub(
+                "[<>&\u2028\u2029]", lambda entry: f"\\u{ord(entry[0]):04x}", json.dumps(value, ensure_ascii=False)
+            )
         case list():
             return f"[{','.join(map(_json, value))}]"
         case dict():
@@ -155,4 +159,6 @@ def _shortened(value: str) -> str:
 
 def supported(values: Iterable[JsonValue]) -> str:
     """Return the values that an enumeration allows, as an error lists them."""
-    return f"supported values: {', '.join(quoted(it if isinstance(it, str) else _json(it)) for it in values)}"
+    return (
+        f"supported values: {', '.join(quoted(value if isinstance(value, str) else _json(value)) for value in values)}"
+    )

@@ -44,30 +44,30 @@ def compiled(schema: JsonObject, *, where: str, is_resource: bool = False) -> No
         # The fields of free-form entries are unknown.
         extra=sub(more, "additionalProperties") if isinstance(more, dict) else Node() if more is True else None,
         is_extra_forbidden=more is False,
-        required=tuple(it for it in list_at(schema, "required") if isinstance(it, str)),
+        required=tuple(value for value in list_at(schema, "required") if isinstance(value, str)),
         items=sub(schema["items"], "items") if isinstance(schema.get("items"), dict) else None,
         list_type=text_at(schema, "x-kubernetes-list-type") or "atomic",
-        keys=tuple(it for it in list_at(schema, "x-kubernetes-list-map-keys") if isinstance(it, str)),
+        keys=tuple(other for other in list_at(schema, "x-kubernetes-list-map-keys") if isinstance(other, str)),
         enum=tuple(list_at(schema, "enum")),
         lengths=_range(schema, "minLength", "maxLength"),
         counts=_range(schema, "minItems", "maxItems"),
         sizes=_range(schema, "minProperties", "maxProperties"),
         numbers=_bounds(schema, types),
         is_unique=schema.get("uniqueItems") is True,
-        all_of=tuple(sub(it, f"allOf[{i}]") for i, it in enumerate(list_at(schema, "allOf"))),
-        any_of=tuple(sub(it, f"anyOf[{i}]") for i, it in enumerate(list_at(schema, "anyOf"))),
-        one_of=tuple(sub(it, f"oneOf[{i}]") for i, it in enumerate(list_at(schema, "oneOf"))),
+        all_of=tuple(sub(value, f"allOf[{i}]") for i, value in enumerate(list_at(schema, "allOf"))),
+        any_of=tuple(sub(value, f"anyOf[{i}]") for i, value in enumerate(list_at(schema, "anyOf"))),
+        one_of=tuple(sub(value, f"oneOf[{i}]") for i, value in enumerate(list_at(schema, "oneOf"))),
         none_of=sub(schema["not"], "not") if "not" in schema else None,
-        rules=tuple(object_at(it) for it in list_at(schema, "x-kubernetes-validations")),
-        defaulted=tuple((name, it.default) for name, (it, _) in properties.items() if it.default is not None),
+        rules=tuple(object_at(other) for other in list_at(schema, "x-kubernetes-validations")),
+        defaulted=tuple((name, key.default) for name, (key, _) in properties.items() if key.default is not None),
     )
     _add_texts(node, schema, where)
     others = node.all_of or node.one_of or node.none_of is not None
     node.has_schemas = bool(node.any_of or others)
     node.is_int_or_text = schema.get("anyOf") == [{"type": "integer"}, {"type": "string"}] and not others
-    node.has_lists = node.list_type != "atomic" or any(it.has_lists for it in node.parts())
+    node.has_lists = node.list_type != "atomic" or any(part.has_lists for part in node.parts())
     node.has_unknown = node.preserves or (node.types == ("object",) and not (properties or node.extra))
-    node.has_unknown = node.has_unknown or any(it.has_unknown for it in node.parts())
+    node.has_unknown = node.has_unknown or any(part.has_unknown for part in node.parts())
     node.is_plain = _is_plain(node)
     return node
 
@@ -93,7 +93,7 @@ def _is_plain(node: Node) -> bool:
         node.numbers, node.is_unique, node.all_of, node.any_of, node.one_of, node.none_of, node.matches,
         node.is_of_format, node.is_extra_forbidden,
     )  # fmt: skip
-    return not any(it is not None and it is not False and it != () and it != {} for it in checks)
+    return not any(check is not None and check is not False and check != () and check != {} for check in checks)
 
 
 def _range(schema: JsonObject, least: str, most: str) -> tuple[float, float] | None:
@@ -109,8 +109,8 @@ def _bounds(schema: JsonObject, types: tuple[str, ...]) -> Bounds | None:
 
     name = types[0] if len(types) == 1 and types[0] in ("integer", "number") else ""
     form = text_at(schema, "format") if name else ""
-    bounds = [number(it) for it in ("minimum", "maximum", "multipleOf")]
-    if name != "integer" and all(it is None for it in bounds):
+    bounds = [number(text) for text in ("minimum", "maximum", "multipleOf")]
+    if name != "integer" and all(bound is None for bound in bounds):
         return None
     least, most, factor = bounds
     excluded = schema.get("exclusiveMinimum") is True, schema.get("exclusiveMaximum") is True

@@ -105,8 +105,8 @@ class Node:
         if type(value) is list:
             items = self.items
             if items is None:
-                return [_emptied(it) for it in value] if not self.preserves else copy.deepcopy(value)
-            return [items.prepared(items._or_default(it)) for it in value]
+                return [_emptied(row) for row in value] if not self.preserves else copy.deepcopy(value)
+            return [items.prepared(items._or_default(row)) for row in value]
         return value
 
     def _prepared_object(self, value: JsonObject) -> JsonObject:
@@ -212,7 +212,7 @@ class Node:
                 errors.append(_invalid(place, rendered(len(value)), f"should have at least {least:.0f} items"))
             if len(value) > most:
                 errors.append(_too_many(place, len(value), most))
-        if self.is_unique and any(it in value[:i] for i, it in enumerate(value)):
+        if self.is_unique and any(other in value[:i] for i, other in enumerate(value)):
             errors.append(_invalid(place, rendered(""), "shouldn't contain duplicates"))
 
     def _check_text(self, value: str, place: Place, errors: list[FieldError]) -> None:
@@ -230,7 +230,9 @@ class Node:
             errors.append(_wrong_type(place, self.format, value))
 
     def _check_enum(self, value: _Json, place: Place, errors: list[FieldError]) -> None:
-        if not self.enum or any(value == it and isinstance(value, bool) == isinstance(it, bool) for it in self.enum):
+        if not self.enum or any(
+            value == json_value and isinstance(value, bool) == isinstance(json_value, bool) for json_value in self.enum
+        ):
             return
         errors.append(FieldError(path_of(place), ErrorKind.NOT_SUPPORTED, supported(self.enum), rendered(value)))
 
@@ -279,7 +281,7 @@ class Node:
                 errors += results[0] if not n_valid else ()
         if self.all_of:
             results = [failed(node) for node in self.all_of]
-            errors += (it for found in results for it in found)
+            errors += (error for found in results for error in found)
             if any(results):
                 none = "" if not all(results) else ". None validated"
                 errors.append(_of_whole(f"{quoted(path)} must validate all the schemas (allOf){none}"))
@@ -319,7 +321,9 @@ class Node:
             key = self.key_of(item)
             n_seen = seen[key] = seen.get(key, 0) + 1
             if n_seen == 2:
-                entry = item if self.list_type == "set" else {it: item[it] for it in self.keys if it in (item or {})}
+                entry = (
+                    item if self.list_type == "set" else {key: item[key] for key in self.keys if key in (item or {})}
+                )
                 errors.append(FieldError(path_of((place, f"[{i}]")), ErrorKind.DUPLICATE, value=rendered(entry)))
 
     def stays(self, value: _Json, old: _Json) -> bool:
@@ -338,9 +342,9 @@ class Node:
             entries = self.by_keys(old)
             if entries is None:
                 return _same(value, old)
-            found = [(it, entries.get(self.key_of(it), ABSENT)) for it in value]
+            found = [(row, entries.get(self.key_of(row), ABSENT)) for row in value]
             return len(value) == len(old) and all(
-                was is not ABSENT and type(it) is dict and self.items.stays(it, was) for it, was in found
+                was is not ABSENT and type(row) is dict and self.items.stays(row, was) for row, was in found
             )
         return _same(value, old)
 
@@ -352,23 +356,23 @@ class Node:
         if self.list_type == "map":
             if type(item) is not dict:
                 return ()
-            return tuple(_hashable(item[it]) if it in item else ABSENT for it in self.keys)
+            return tuple(_hashable(item[key]) if key in item else ABSENT for key in self.keys)
         return _hashable(item)
 
     def _has_keys(self, item: _Json) -> bool:
         """Return whether an entry has all its keys, none of them with fields of its own."""
-        return type(item) is dict and not any(isinstance(item.get(it, []), dict | list) for it in self.keys)
+        return type(item) is dict and not any(isinstance(item.get(key, []), dict | list) for key in self.keys)
 
     def by_keys(self, items: list[_Json]) -> dict[object, _Json] | None:
         """Return the entries of a list by their keys; None if keys do not identify them."""
         if self.list_type != "map":
             return None
-        return {self.key_of(it): it for it in reversed(items) if self._has_keys(it)}
+        return {self.key_of(item): item for item in reversed(items) if self._has_keys(item)}
 
     def parts(self) -> Iterator[Node]:
         """Yield the nodes directly below, in the main part of a structural schema."""
         yield from (node for node, _ in self.properties.values())
-        yield from (it for it in (self.extra, self.items) if it is not None)
+        yield from (entry for entry in (self.extra, self.items) if entry is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,7 +433,7 @@ def _emptied(value: _Json) -> _Json:
     """Return a value without fields, as none are known."""
     if isinstance(value, dict):
         return {}
-    return [_emptied(it) for it in value] if isinstance(value, list) else value
+    return [_emptied(row) for row in value] if isinstance(value, list) else value
 
 
 def _invalid(place: Place, value: str, detail: str) -> FieldError:

@@ -136,7 +136,7 @@ def draw_check(rng: Random) -> Case:
     """`kueuecore check` in every form: the exit code is the same."""
     objects, reported = _world(rng)
     name, data = _written(rng, objects)
-    options = [it for it in ("--trusted", "-q", "--fail-on=note") if rng.random() < 0.3]
+    options = [text for text in ("--trusted", "-q", "--fail-on=note") if rng.random() < 0.3]
 
     def act() -> None:
         with folder_of_its_own():
@@ -166,7 +166,11 @@ def _world(rng: Random) -> tuple[list[Any], str]:
     found = examples()
     folder = rng.choice(sorted({name.partition("/")[0] for name in found} - {"multikueue-regions"}))
     objects = [
-        it for name in found if name.startswith(f"{folder}/") for it in found[name] if it.get("kind") != "Scenario"
+        example
+        for name in found
+        if name.startswith(f"{folder}/")
+        for example in found[name]
+        if example.get("kind") != "Scenario"
     ]
     everything = (*KINDS, *JOBS)
     objects += rng.sample(everything, rng.choice([0, 1, 3]))
@@ -186,7 +190,7 @@ def _written(rng: Random, objects: list[Any]) -> tuple[str, bytes]:
     """The name and the bytes of a file with these objects."""
     form = rng.random()
     if form < 0.35:
-        return "in.json", b"\n".join(json.dumps(it).encode() for it in objects)
+        return "in.json", b"\n".join(json.dumps(object_).encode() for object_ in objects)
     if form < 0.5:
         items = {"apiVersion": "v1", "kind": "List", "items": objects}
         return "in.json", json.dumps(items, indent=1, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass")
@@ -224,7 +228,7 @@ def scrambled(rng: Random, data: bytes) -> bytes:
 
 
 def _drawn_options(rng: Random) -> list[str]:
-    options = [it for it in ("--trusted", "--events", "-q", "--fail-on-pending") if rng.random() < 0.25]
+    options = [name for name in ("--trusted", "--events", "-q", "--fail-on-pending") if rng.random() < 0.25]
     if rng.random() < 0.3:
         options += ["--now", rng.choice(["2026-01-01T00:00:00Z", "2262-04-11T23:47:16Z", "1970-01-01T00:00:00Z"])]
     if rng.random() < 0.15:
@@ -260,12 +264,12 @@ def _run(rng: Random, name: str, data: bytes, reported: str) -> Case:
 
 
 def _configuration(rng: Random) -> Case:
-    given = {key: it for key, it in CONFIGURATION.items() if key in ("apiVersion", "kind") or rng.random() < 0.5}
+    given = {key: entry for key, entry in CONFIGURATION.items() if key in ("apiVersion", "kind") or rng.random() < 0.5}
     damage = damaged(rng, given, parts=(CONFIGURATION,))
     data = json.dumps(damage.value).encode()
     if rng.random() < 0.2:
         data = scrambled(rng, data)
-    files = [str(it) for it in sorted((ROOT / "two-teams").glob("*.yaml"))]
+    files = [str(path) for path in sorted((ROOT / "two-teams").glob("*.yaml"))]
     form = rng.choice(_FORMS)
 
     def act() -> None:
@@ -292,7 +296,7 @@ def _options(rng: Random) -> Case:
     for _ in range(rng.randrange(6)):
         pool = _WORDS if rng.random() < 0.6 else [*TEXTS, *_NAMES]
         arguments.append(rng.choice(pool))
-    arguments = [it for it in arguments if "\0" not in it and it.strip()]
+    arguments = [argument for argument in arguments if "\0" not in argument and argument.strip()]
     stdin = rng.choice([b"", b"a", b"\xff", b"{}", b"a: 1"])
 
     def act() -> None:
@@ -340,7 +344,7 @@ def _process(rng: Random) -> Case:
     def act() -> None:
         with folder_of_its_own() as folder:
             files = [ROOT / "two-flavors" / "queues.yaml", ROOT / "two-flavors" / "jobs.yaml"]
-            (folder / "in.yaml").write_text("\n---\n".join(it.read_text() for it in files))
+            (folder / "in.yaml").write_text("\n---\n".join(file.read_text() for file in files))
             ran = subprocess.run(
                 ["bash", "-c", line],
                 cwd=folder,
@@ -353,7 +357,7 @@ def _process(rng: Random) -> Case:
         err = ran.stderr.decode(errors="replace")
         expected = _EXPECTED | {ExitCode.UNWRITABLE, ExitCode.BROKEN_PIPE}
         if ran.returncode not in expected or any(
-            it in err for it in ("Traceback", "this is a bug", "ignored", "Errno")
+            name in err for name in ("Traceback", "this is a bug", "ignored", "Errno")
         ):
             raise Wrong(f"exit code {ran.returncode}\n{err[-3000:]}")
         if "-o json" in command and ran.stdout:

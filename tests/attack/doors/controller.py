@@ -109,7 +109,7 @@ def _goes_on(controller: Controller) -> None:
 def _events(rng: Random) -> Case:
     """Whatever it took, its turns come to an end, and a save of it can be loaded."""
     controller = watching()
-    damages = [damaged(rng, versioned(it, str(100 + n)), parts=KINDS) for n, it in enumerate(rng.sample(KINDS, 4))]
+    damages = [damaged(rng, versioned(kind, str(100 + n)), parts=KINDS) for n, kind in enumerate(rng.sample(KINDS, 4))]
     kinds = [rng.choice(_EVENTS) for _ in damages]
     confirms = rng.random() < 0.7
 
@@ -129,5 +129,5 @@ def _events(rng: Random) -> Case:
             controller.next_wake(at(second))
         Controller.load(json.loads(json.dumps(controller.save())), now=at(9)).turn(at(9))
 
-    reported = " | ".join(f"{kind} {it.what}" for kind, it in zip(kinds, damages, strict=True))
-    return Case(f"events: {reported}", act, sum(size_of(it.value) for it in damages), seconds=4)
+    reported = " | ".join(f"{kind} {damage.what}" for kind, damage in zip(kinds, damages, strict=True))
+    return Case(f"events: {reported}", act, sum(size_of(damage.value) for damage in damages), seconds=4)

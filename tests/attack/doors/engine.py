@@ -42,7 +42,7 @@ _CALLS: dict[str, dict[str, Any]] = {
     "local_queue": {"name": "lq", "namespace": "ns"},
 }
 _PARTS = (*KINDS, *JOBS)
-_FLAVOR = next(it for it in KINDS if it["kind"] == "ResourceFlavor")
+_FLAVOR = next(kind for kind in KINDS if kind["kind"] == "ResourceFlavor")
 _REASON = jobs.StopReason.NOT_ADMITTED
 _CLASSES = [
     made
@@ -110,7 +110,9 @@ def _loaded(rng: Random) -> Call:
 
 
 def _simulated(rng: Random) -> Call:
-    objects = [it.to_manifest() for it in (kueuecore.objects.Namespace("ns"), flavor(), cluster_queue(), local_queue())]
+    objects = [
+        entry.to_manifest() for entry in (kueuecore.objects.Namespace("ns"), flavor(), cluster_queue(), local_queue())
+    ]
     create = {"at": 1, "op": "create", "object": copy.deepcopy(WORKLOAD), "runSeconds": 3}
     what = rng.random()
     if what < 0.4:
@@ -200,7 +202,7 @@ def _world(rng: Random) -> Call:
     def of(manifests: Any, now: Any) -> None:
         World.of(manifests).apply_to(engine, now=now)
 
-    given = {"manifests": [copy.deepcopy(it) for it in rng.sample(_PARTS, 2)], "now": at(2)}
+    given = {"manifests": [copy.deepcopy(part) for part in rng.sample(_PARTS, 2)], "now": at(2)}
     return Call("World", of, given, engine_state(engine), lambda _: replays(engine))
 
 

@@ -35,7 +35,7 @@ _JOB: dict[str, Any] = {
     },
 }
 _CREATE = {"at": 0, "op": "create", "object": WORKLOAD, "runSeconds": 5, "readySeconds": [1, 2], "failSeconds": 1}
-_OBJECTS = [it.to_manifest() for it in (Namespace("ns"), flavor(), cluster_queue(), local_queue())]
+_OBJECTS = [entry.to_manifest() for entry in (Namespace("ns"), flavor(), cluster_queue(), local_queue())]
 
 
 def draw(rng: Random) -> Case:

@@ -29,11 +29,12 @@ from tests.jobs import ALL_KINDS, job
 __all__ = ["draw"]
 
 _ALL = JobsConfiguration(
-    frameworks=[it.framework for it in INTEGRATIONS.values()], feature_gates={"SparkApplicationIntegration": True}
+    frameworks=[integration.framework for integration in INTEGRATIONS.values()],
+    feature_gates={"SparkApplicationIntegration": True},
 )
 _GATES = Configuration.trusted({}, feature_gates={"ConcurrentAdmission": True})
 _AROUND = [
-    json.loads(json.dumps(it.to_manifest())) for it in (Namespace("ns"), flavor(), cluster_queue(), local_queue())
+    json.loads(json.dumps(entry.to_manifest())) for entry in (Namespace("ns"), flavor(), cluster_queue(), local_queue())
 ]
 _PARENT_LABEL = "kueue.x-k8s.io/concurrent-admission-parent"
 _ANSWERS = (KueuecoreError, TypeError, ValueError, Hostile)
@@ -61,9 +62,11 @@ def _job(rng: Random, name: str = "j") -> dict[str, Any]:
 
 
 def _admitted(workload: dict[str, Any], *kinds: str) -> dict[str, Any]:
-    assigned = [{"name": it["name"], "flavors": {"cpu": "default"}, "count": 1} for it in workload["spec"]["podSets"]]
+    assigned = [
+        {"name": pod_set["name"], "flavors": {"cpu": "default"}, "count": 1} for pod_set in workload["spec"]["podSets"]
+    ]
     status = {
-        "conditions": [condition(it) for it in kinds],
+        "conditions": [condition(kind) for kind in kinds],
         "admission": {"clusterQueue": "cq", "podSetAssignments": assigned},
     }
     return {**workload, "status": status}
@@ -77,12 +80,12 @@ def _with_workload(rng: Random) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         made["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = "g"
         made["metadata"]["annotations"] = {"kueue.x-k8s.io/pod-group-total-count": "1"}
     result = workloads_for([made, *_AROUND], configuration=_ALL)
-    workloads = [json.loads(json.dumps(it.object)) for it in result.workloads]
+    workloads = [json.loads(json.dumps(workload.object)) for workload in result.workloads]
     states = [
         (), ("QuotaReserved",), ("QuotaReserved", "Admitted"), ("QuotaReserved", "Admitted", "Evicted"), ("Evicted",),
         ("Finished",),
     ]  # fmt: skip
-    workloads = [_stored(_admitted(it, *rng.choice(states))) for it in workloads]
+    workloads = [_stored(_admitted(workload, *rng.choice(states))) for workload in workloads]
     return (json.loads(json.dumps(pod_group("g", [made]))) if group else made), workloads
 
 
@@ -102,7 +105,7 @@ def _unchanged(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _text(given: dict[str, Any]) -> str | None:
     try:
-        return json.dumps(given, default=lambda it: type(it).__name__)
+        return json.dumps(given, default=lambda entry: type(entry).__name__)
     except (ValueError, TypeError, RecursionError, Hostile):
         return None
 
@@ -124,7 +127,7 @@ def _look(rng: Random) -> Call:
     }
 
     def then(found: Any) -> None:
-        stored = {it["metadata"]["name"]: it for it in [made, *workloads]}
+        stored = {workload["metadata"]["name"]: workload for workload in [made, *workloads]}
         requests_of(found.writes, lambda ref: stored.get(ref.name))
 
     return Call("reconcile_job", _unchanged(look), given, then=then, others=("Workload",))
@@ -139,9 +142,9 @@ def _requests(rng: Random) -> Call:
 def _watching() -> JobController:
     metrics = Metrics()
     jobs = JobController(Controller(metrics=metrics), configuration=_ALL, metrics=metrics)
-    for number, it in enumerate(_AROUND, start=1):
+    for number, row in enumerate(_AROUND, start=1):
         jobs.observe(
-            {"type": "ADDED", "object": _stored(it, str(number), namespace=it["metadata"].get("namespace", ""))},
+            {"type": "ADDED", "object": _stored(row, str(number), namespace=row["metadata"].get("namespace", ""))},
             now=at(1),
         )
     jobs.observe({"type": "ADDED", "object": _stored(job("Job"), "9")}, now=at(1))
@@ -162,7 +165,7 @@ def _controller(rng: Random) -> Call:
         def made(**given: Any) -> JobController:
             return JobController(given.pop("loop"), **given)
 
-        return Call("JobController", made, given, then=lambda it: _goes_on(it, at(3)))
+        return Call("JobController", made, given, then=lambda entry: _goes_on(entry, at(3)))
     match name:
         case "observe":
             given = {"event": {"type": "ADDED", "object": _stored(_job(rng), "99")}, "now": at(2)}
@@ -197,7 +200,7 @@ def _goes_on(jobs: JobController, now: int) -> None:
 def _webhook(rng: Random) -> Call:
     made = rng.choice([_job(rng), _job(rng), *KINDS])
     settings = Configuration.trusted(
-        {"integrations": {"frameworks": sorted({it.framework for it in INTEGRATIONS.values()})}}
+        {"integrations": {"frameworks": sorted({integration.framework for integration in INTEGRATIONS.values()})}}
     )
     given: dict[str, Any] = {
         "new": made,
@@ -222,11 +225,11 @@ def _family(rng: Random) -> Call:
         "migration": {"mode": "TryPreferredFlavors", "constraints": {"lastAcceptableFlavorName": "default"}}
     }
     variants = [
-        json.loads(json.dumps(it))
-        for it in reconcile_parent(parent, [], queue, now=at(1), configuration=_GATES).creates
+        json.loads(json.dumps(create))
+        for create in reconcile_parent(parent, [], queue, now=at(1), configuration=_GATES).creates
     ]
     kinds = rng.choice([(), ("QuotaReserved", "Admitted"), ("Evicted", "QuotaReserved"), ("BlockedOnPreemptionGates",)])
-    variants = [_admitted(it, *kinds) for it in variants]
+    variants = [_admitted(variant, *kinds) for variant in variants]
 
     def look(**given: Any) -> object:
         return reconcile_parent(given.pop("parent"), given.pop("variants"), given.pop("cluster_queue"), **given)
@@ -296,10 +299,10 @@ def _history(rng: Random) -> Case:
     """Whatever watches and answers say, in any order, the controllers of jobs go on."""
     jobs = _watching()
     made = [_with_workload(rng) for _ in range(2)]
-    objects = [it for one, workloads in made for it in ([*one["items"]] if "items" in one else [one]) + workloads]
-    damages = [damaged(rng, it, parts=KINDS) for it in (*objects, *_AROUND)]
+    objects = [item for one, workloads in made for item in ([*one["items"]] if "items" in one else [one]) + workloads]
+    damages = [damaged(rng, object_, parts=KINDS) for object_ in (*objects, *_AROUND)]
     rng.shuffle(damages)
-    steps = [(it, rng.choice(["ADDED", "MODIFIED", "DELETED", "list"]), rng.random()) for it in damages]
+    steps = [(damage, rng.choice(["ADDED", "MODIFIED", "DELETED", "list"]), rng.random()) for damage in damages]
 
     def act() -> None:
         keys: list[Any] = []
@@ -338,5 +341,5 @@ def _history(rng: Random) -> Case:
                 jobs._loop.done(write, Answer(), now=now)
             jobs.next_wake(now)
 
-    reported = " | ".join(f"{kind} {it.what}" for it, kind, _ in steps)
-    return Case(f"history of jobs: {reported}", act, sum(size_of(it.value) for it in damages), seconds=6)
+    reported = " | ".join(f"{kind} {step.what}" for step, kind, _ in steps)
+    return Case(f"history of jobs: {reported}", act, sum(size_of(damage.value) for damage in damages), seconds=6)

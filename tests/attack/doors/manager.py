@@ -22,7 +22,7 @@ __all__ = ["draw"]
 
 _EVENTS = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
 _PARTS = (*KINDS, *JOBS)
-_JOB = next(it for it in JOBS if it["kind"] == "Job")
+_JOB = next(job for job in JOBS if job["kind"] == "Job")
 
 
 def _owned() -> dict[str, Any]:
@@ -37,7 +37,7 @@ def _owned() -> dict[str, Any]:
 def _managing() -> Manager:
     """A manager with one connected worker, and a job for it."""
     manager = Manager()
-    kinds = {(it["kind"], it["metadata"]["name"]): it for it in KINDS}
+    kinds = {(kind["kind"], kind["metadata"]["name"]): kind for kind in KINDS}
     for key in (("MultiKueueCluster", "c1"), ("MultiKueueConfig", "conf"), ("AdmissionCheck", "mk")):
         manager.observe({"type": "ADDED", "object": versioned(kinds[key], "1")}, now=at(1))
     manager.turn(at(1))
@@ -89,7 +89,7 @@ def draw(rng: Random) -> Case:
         case "attempts":
             given = {"name": "full", "namespace": "ns"}
         case "done":
-            commands = [it for it in manager.turn(at(2)).commands if not isinstance(it, Connect)]
+            commands = [command for command in manager.turn(at(2)).commands if not isinstance(command, Connect)]
             if not commands:
                 return _events(rng)
             found, error = versioned(commands[0].manifest), rng.choice(["", "refused"])
@@ -110,9 +110,9 @@ def draw(rng: Random) -> Case:
 def _events(rng: Random) -> Case:
     """Whatever it took, its turns come to an end."""
     manager = _managing()
-    objects = [versioned(it, str(100 + n)) for n, it in enumerate(rng.sample([*_PARTS, _owned(), _owned()], 4))]
-    damages = [damaged(rng, it, parts=_PARTS) for it in objects]
-    sent = [(rng.choice(_EVENTS), rng.choice(["", "c1"]), it) for it in damages]
+    objects = [versioned(part, str(100 + n)) for n, part in enumerate(rng.sample([*_PARTS, _owned(), _owned()], 4))]
+    damages = [damaged(rng, object_, parts=_PARTS) for object_ in objects]
+    sent = [(rng.choice(_EVENTS), rng.choice(["", "c1"]), damage) for damage in damages]
     confirms = rng.random() < 0.7
 
     def act() -> None:
@@ -130,5 +130,5 @@ def _events(rng: Random) -> Case:
                 manager.done(command, answer, now=at(second))
             manager.next_wake(at(second))
 
-    reported = " | ".join(f"{kind} {cluster} {it.what}" for kind, cluster, it in sent)
-    return Case(f"events: {reported}", act, sum(size_of(it.value) for it in damages), seconds=4)
+    reported = " | ".join(f"{kind} {cluster} {damage.what}" for kind, cluster, damage in sent)
+    return Case(f"events: {reported}", act, sum(size_of(damage.value) for damage in damages), seconds=4)

@@ -21,12 +21,12 @@ _FOLDERS = ("policy-tests", "two-teams", "topology", "taking-back")
 
 def draw(rng: Random) -> Case:
     """A file of the examples with a few things wrong, as text and as JSON."""
-    found = [it for docs in examples().values() for it in docs if it["kind"] == "PolicyTest"]
+    found = [doc for docs in examples().values() for doc in docs if doc["kind"] == "PolicyTest"]
     damage = damaged(rng, rng.choice(found), parts=tuple(found))
     data = json.dumps(damage.value).encode()
     if rng.random() < 0.2:
         data = scrambled(rng, data)
-    options = [it for it in ("-q", "-k=team") if rng.random() < 0.1]
+    options = [name for name in ("-q", "-k=team") if rng.random() < 0.1]
 
     def act() -> None:
         with folder_of_its_own() as place:

@@ -64,18 +64,18 @@ def draw(rng: Random) -> Case:
 @functools.cache
 def _settled(folder: str) -> Sequence[Json]:
     """The objects of an example with the statuses that cycles give them."""
-    files = [str(it) for it in sorted((ROOT / folder).glob("*.yaml"))]
+    files = [str(path) for path in sorted((ROOT / folder).glob("*.yaml"))]
     said = say("run", "-q", "-o", "yaml", *files)
     assert said.code in (ExitCode.OK, ExitCode.PENDING), said.err
-    return [dict(plain_object(it)) for it in parse_manifests(said.out)]
+    return [dict(plain_object(manifest)) for manifest in parse_manifests(said.out)]
 
 
 def _finished(state: Sequence[Json]) -> list[Json]:
     """Workloads that have run, as eta learns from them."""
     found: list[Json] = []
-    for it in state:
-        if text_at(it, "kind") == "Workload" and object_at(it, "status", "admission"):
-            done = copied(dict(it))
+    for entry in state:
+        if text_at(entry, "kind") == "Workload" and object_at(entry, "status", "admission"):
+            done = copied(dict(entry))
             done["metadata"] = {**done["metadata"], "name": f"{done['metadata']['name']}-done", "uid": f"u{len(found)}"}
             done["status"]["conditions"] = [*done["status"]["conditions"], condition("Finished")]
             found.append(done)
@@ -83,8 +83,8 @@ def _finished(state: Sequence[Json]) -> list[Json]:
 
 
 def _names(state: Sequence[Json]) -> list[str]:
-    metadata = [object_at(it, "metadata") for it in state]
-    found = {text_at(it, key) for it in metadata for key in ("name", "namespace")}
+    metadata = [object_at(entry, "metadata") for entry in state]
+    found = {text_at(entry, key) for entry in metadata for key in ("name", "namespace")}
     return sorted(found - {""})
 
 
@@ -95,15 +95,15 @@ def _hostile(rng: Random) -> str:
 def _renamed(value: Any, others: Mapping[str, str]) -> Any:
     """The data with other names wherever these names stand."""
     if isinstance(value, dict):
-        return {key: _renamed(it, others) for key, it in value.items()}
+        return {key: _renamed(row, others) for key, row in value.items()}
     if isinstance(value, list):
-        return [_renamed(it, others) for it in value]
+        return [_renamed(row, others) for row in value]
     return others.get(value, value) if isinstance(value, str) else value
 
 
 def _question(rng: Random, command: str, state: Sequence[Json]) -> tuple[list[str], list[str]]:
     """Options, and the workload that is asked about."""
-    workloads = [_place(it) for it in state if text_at(it, "kind") in ("Workload", "Job")]
+    workloads = [_place(entry) for entry in state if text_at(entry, "kind") in ("Workload", "Job")]
     place = rng.choice(workloads or ["a/b"]) if rng.random() < 0.85 else _hostile(rng)
     if command in ("explain", "unblock"):
         return [], _possible([place]) or ["a"]
@@ -130,8 +130,8 @@ def _place(it: Json) -> str:
 
 def _possible(arguments: Sequence[str]) -> list[str]:
     """Those that an operating system passes on."""
-    return [it for it in arguments if "\0" not in it and it]
+    return [argument for argument in arguments if "\0" not in argument and argument]
 
 
 def _lines(objects: Sequence[Any]) -> bytes:
-    return b"\n".join(json.dumps(it).encode() for it in objects)
+    return b"\n".join(json.dumps(object_).encode() for object_ in objects)

@@ -29,14 +29,16 @@ class _Tags(HTMLParser):
         self.wrong: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        outside = [it for name, it in attrs if name in ("href", "src", "xlink:href") and it and it[:1] not in "#d"]
+        outside = [
+            attr for name, attr in attrs if name in ("href", "src", "xlink:href") and attr and attr[:1] not in "#d"
+        ]
         if tag in _NO_SCRIPTS or outside or any(name.startswith("on") for name, _ in attrs):
             self.wrong.append(f"<{tag} {attrs}>"[:300])
 
 
 def draw(rng: Random) -> Case:
     """A run of an example in which some texts look like markup."""
-    queues = [it for name, docs in examples().items() if name == "scenario/queues.yaml" for it in docs]
+    queues = [doc for name, docs in examples().items() if name == "scenario/queues.yaml" for doc in docs]
     job = examples()["scenario/job.yaml"][0]
     bad = rng.choice([*_MARKUP, *TEXTS])
     place = rng.choice(["scenario", "work", "label", "description", "flavor"])
@@ -71,5 +73,5 @@ def draw(rng: Random) -> Case:
 
 def _renamed(objects: list[Any], name: str) -> list[Any]:
     """The objects, with another name for the first flavor wherever it is used."""
-    flavor = next(it["metadata"]["name"] for it in objects if it["kind"] == "ResourceFlavor")
-    return [json.loads(json.dumps(it).replace(json.dumps(flavor), json.dumps(name))) for it in objects]
+    flavor = next(object_["metadata"]["name"] for object_ in objects if object_["kind"] == "ResourceFlavor")
+    return [json.loads(json.dumps(object_).replace(json.dumps(flavor), json.dumps(name))) for object_ in objects]

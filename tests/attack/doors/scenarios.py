@@ -164,7 +164,7 @@ def make(most=1):
 """
 _OWN_FLEET = copy.deepcopy(_FLEET)
 _OWN_FLEET["fleet"]["policy"] = {"use": "own:make", "arguments": {"most": 1}}  # type: ignore[index]
-_MOST_JOBS = 40
+_MAX_JOBS = 40
 """What a scenario takes follows from its jobs rather than from its text."""
 _COUNTS = ("jobs", "admitted", "finished", "evictions", "copies", "wastedCopies", "copyWaitSeconds")
 
@@ -172,7 +172,7 @@ _COUNTS = ("jobs", "admitted", "finished", "evictions", "copies", "wastedCopies"
 def draw(rng: Random) -> Case:
     """A scenario with a few things wrong."""
     found = [
-        (Path(name).parent.name, it) for name, docs in examples().items() for it in docs if it["kind"] == "Scenario"
+        (Path(name).parent.name, doc) for name, docs in examples().items() for doc in docs if doc["kind"] == "Scenario"
     ]
     folder, scenario = rng.choice(
         [
@@ -185,7 +185,7 @@ def draw(rng: Random) -> Case:
             ("multikueue-regions", CHANGING),
         ]
     )
-    parts = tuple(it for _, it in found)
+    parts = tuple(item for _, item in found)
     damage = damaged(rng, smaller(scenario), parts=parts)
     value = smaller(damage.value)
     text = json.dumps(value)
@@ -220,10 +220,10 @@ def smaller(scenario: Any) -> Any:
     if not isinstance(work, list):
         return scenario
     few = []
-    for it in work:
-        count = it.get("count") if isinstance(it, dict) else None
-        is_many = type(count) is int and _MOST_JOBS < count < 10**7
-        few.append(_calmer({**it, "count": _MOST_JOBS} if is_many else it))
+    for row in work:
+        count = row.get("count") if isinstance(row, dict) else None
+        is_many = type(count) is int and _MAX_JOBS < count < 10**7
+        few.append(_calmer({**row, "count": _MAX_JOBS} if is_many else row))
     return {**scenario, "work": few}
 
 
@@ -243,7 +243,7 @@ def _judge_outcome(said: Said) -> None:
     begin, end = nanoseconds(reported["start"]), nanoseconds(reported["end"])
     for job in reported["jobs"]:
         times = [nanoseconds(job[name]) for name in ("created", "admitted", "finished") if job[name]]
-        if not all(begin <= it <= end for it in times) or times != sorted(times):
+        if not all(begin <= time <= end for time in times) or times != sorted(times):
             raise Wrong(f"times of {job['name']}: {job}")
         if (job["waitSeconds"] or 0) < 0 or job["evictions"] < 0 or job["copies"] < 0:
             raise Wrong(f"less than nothing: {job}")

@@ -50,23 +50,24 @@ _WORLD = (_object("ResourceFlavor", "f"), _queue("cq"), _object("LocalQueue", "l
 
 
 def _lines(objects: Any) -> _Files:
-    return {"in.json": b"\n".join(json.dumps(it).encode() for it in objects)}
+    return {"in.json": b"\n".join(json.dumps(object_).encode() for object_ in objects)}
 
 
 def _swf(n: int) -> bytes:
     return b"".join(
-        b"%d %d 10 60 4 -1 -1 4 -1 1024 1 %d 2 -1 1 1 -1 -1\n" % (it, it, it % 50) for it in range(1, n + 1)
+        b"%d %d 10 60 4 -1 -1 4 -1 1024 1 %d 2 -1 1 1 -1 -1\n" % (number, number, number % 50)
+        for number in range(1, n + 1)
     )
 
 
 def _table(n: int) -> _Files:
-    rows = "".join(f"{it},60,1000,user{it}\n" for it in range(n))
+    rows = "".join(f"{number},60,1000,user{number}\n" for number in range(n))
     return {"t.csv": f"at,run_seconds,cpu_milli,user\n{rows}".encode(), "rules.yaml": _RULES}
 
 
 def _parquet(n: int) -> _Files:
     written = io.BytesIO()
-    users = [f"user{it}" for it in range(n)]
+    users = [f"user{number}" for number in range(n)]
     parquet.write_table(arrow.table({"at": range(n), "run_seconds": [60] * n, "user": users}), written)
     return {"t.parquet": written.getvalue(), "rules.yaml": _RULES}
 
@@ -93,8 +94,8 @@ def _scenario(**parts: Any) -> _Files:
 def _policy_test(n: int, name: str) -> _Files:
     case = {
         "name": "a",
-        "submit": [{"name": f"job-number-{it}", "job": _job("j")} for it in range(n)],
-        "expect": [{"workload": f"ns/{name}-{it}", "admitted": False, "preempted": False} for it in range(n)],
+        "submit": [{"name": f"job-number-{number}", "job": _job("j")} for number in range(n)],
+        "expect": [{"workload": f"ns/{name}-{number}", "admitted": False, "preempted": False} for number in range(n)],
     }
     head = {"apiVersion": "kueuecore/v1", "kind": "PolicyTest", "manifests": ["in.json"], "cases": [case]}
     return {"a_test.json": json.dumps(head).encode(), **_lines(_WORLD)}
@@ -102,12 +103,12 @@ def _policy_test(n: int, name: str) -> _Files:
 
 INPUTS: Mapping[str, tuple[Callable[[int], _Files], int, tuple[tuple[str, ...], ...]]] = {
     "objects": (
-        lambda n: _lines([*_WORLD, *(_object("ResourceFlavor", f"f{it}") for it in range(n))]),
+        lambda n: _lines([*_WORLD, *(_object("ResourceFlavor", f"f{number}") for number in range(n))]),
         2_000,
         (("run", "-o", "yaml", "in.json"), ("check", "in.json")),
     ),
     "jobs": (
-        lambda n: _lines([*_WORLD, *(_job(f"j{it}") for it in range(n))]),
+        lambda n: _lines([*_WORLD, *(_job(f"j{number}") for number in range(n))]),
         300,
         (("run", "in.json"), ("run", "-o", "json", "in.json"), ("check", "in.json")),
     ),
@@ -115,8 +116,8 @@ INPUTS: Mapping[str, tuple[Callable[[int], _Files], int, tuple[tuple[str, ...], 
         lambda n: _lines(
             [
                 _WORLD[0],
-                *(_queue(f"cq{it}", cohortName="all") for it in range(n)),
-                *(_object("LocalQueue", f"lq{it}", {"clusterQueue": f"cq{it}"}, "ns") for it in range(n)),
+                *(_queue(f"cq{number}", cohortName="all") for number in range(n)),
+                *(_object("LocalQueue", f"lq{number}", {"clusterQueue": f"cq{number}"}, "ns") for number in range(n)),
             ]
         ),
         400,
@@ -126,25 +127,28 @@ INPUTS: Mapping[str, tuple[Callable[[int], _Files], int, tuple[tuple[str, ...], 
         lambda n: _lines(
             [
                 _WORLD[0],
-                *(_queue(f"a-cluster-queue-{it}") for it in range(n)),
-                *(_object("LocalQueue", f"lq{it}", {"clusterQueue": f"b-clutser-quene-{it}"}, "ns") for it in range(n)),
+                *(_queue(f"a-cluster-queue-{number}") for number in range(n)),
+                *(
+                    _object("LocalQueue", f"lq{number}", {"clusterQueue": f"b-clutser-quene-{number}"}, "ns")
+                    for number in range(n)
+                ),
             ]
         ),
         300,
         (("check", "in.json"), ("run", "in.json")),
     ),
     "jobs of missing queues": (
-        lambda n: _lines([*_WORLD, *(_job(f"j{it}", queue=f"qeue-with-a-name-{it}") for it in range(n))]),
+        lambda n: _lines([*_WORLD, *(_job(f"j{number}", queue=f"qeue-with-a-name-{number}") for number in range(n))]),
         300,
         (("check", "in.json"), ("run", "in.json")),
     ),
     "unknown fields": (
-        lambda n: _lines([_object("ResourceFlavor", "f", {f"unknown{it}": 1 for it in range(n)})]),
+        lambda n: _lines([_object("ResourceFlavor", "f", {f"unknown{number}": 1 for number in range(n)})]),
         30_000,
         (("run", "in.json"), ("check", "in.json")),
     ),
     "labels": (
-        lambda n: _lines([_object("ResourceFlavor", "f", labels={f"k{it}": "v" for it in range(n)})]),
+        lambda n: _lines([_object("ResourceFlavor", "f", labels={f"k{number}": "v" for number in range(n)})]),
         20_000,
         (("run", "-o", "yaml", "in.json"), ("check", "in.json")),
     ),
@@ -164,7 +168,9 @@ INPUTS: Mapping[str, tuple[Callable[[int], _Files], int, tuple[tuple[str, ...], 
         (("run", "in.json"), ("check", "in.json")),
     ),
     "flavors of a queue": (
-        lambda n: _lines([*(_object("ResourceFlavor", f"f{it}") for it in range(n)), _queue("cq", flavors=min(n, 16))]),
+        lambda n: _lines(
+            [*(_object("ResourceFlavor", f"f{number}") for number in range(n)), _queue("cq", flavors=min(n, 16))]
+        ),
         2_000,
         (("check", "in.json"),),
     ),
@@ -205,18 +211,20 @@ INPUTS: Mapping[str, tuple[Callable[[int], _Files], int, tuple[tuple[str, ...], 
     ),
     "a timetable": (
         lambda n: _scenario(
-            timetable=[{"apply": [_object("Cohort", f"c{it}")], "at": it} for it in range(n)], until="1000h"
+            timetable=[{"apply": [_object("Cohort", f"c{number}")], "at": number} for number in range(n)], until="1000h"
         ),
         150,
         (("simulate", "s.json"),),
     ),
     "work": (
-        lambda n: _scenario(work=[{"name": f"w{it}", "job": _job("j"), "runs": 1} for it in range(n)], until="1h"),
+        lambda n: _scenario(
+            work=[{"name": f"w{number}", "job": _job("j"), "runs": 1} for number in range(n)], until="1h"
+        ),
         200,
         (("simulate", "s.json"), ("simulate", "-o", "json", "s.json"), ("simulate", "--report", "o.html", "s.json")),
     ),
     "wrong work": (
-        lambda n: _scenario(work=[{"nmae": f"w{it}", "jbo": 1} for it in range(n)]),
+        lambda n: _scenario(work=[{"nmae": f"w{number}", "jbo": 1} for number in range(n)]),
         1_000,
         (("simulate", "s.json"),),
     ),

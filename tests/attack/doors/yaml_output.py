@@ -37,16 +37,18 @@ def draw(rng: Random) -> Case:
 
 def _drawn_recorded(rng: Random) -> Case:
     """A mapping of recorded scalars, as keys and values, among each other and at any depth."""
-    rows = [it for it in recorded() if it.form != "document" and (it.error or isinstance(it.json, dict))]
+    rows = [other for other in recorded() if other.form != "document" and (other.error or isinstance(other.json, dict))]
     drawn = rng.sample(rows, rng.choice([1, 3, 10]))
     if rng.random() < 0.7:
-        drawn = [it for it in drawn if not it.error]
+        drawn = [row for row in drawn if not row.error]
     # Each value has a key of its own; of keys that become the same the last one counts.
-    lines = [it.text.replace("v: ", f"value{n}: ", 1) if it.form == "value" else it.text for n, it in enumerate(drawn)]
+    lines = [
+        row.text.replace("v: ", f"value{n}: ", 1) if row.form == "value" else row.text for n, row in enumerate(drawn)
+    ]
     expected: dict[str, Any] = {}
-    for n, it in enumerate(drawn):
-        if not it.error:
-            expected |= {f"value{n}": it.json["v"]} if it.form == "value" else it.json
+    for n, row in enumerate(drawn):
+        if not row.error:
+            expected |= {f"value{n}": row.json["v"]} if row.form == "value" else row.json
     depth, indent = rng.randrange(4), rng.choice([1, 2, 7])
     parents = "".join(f"{' ' * indent * level}{rng.choice(['a', 'b', 'data'])}:\n" for level in range(depth))
     text = _HEAD + "spec:\n" + textwrap.indent(parents + textwrap.indent("".join(lines), " " * indent * depth), "  ")
@@ -55,10 +57,10 @@ def _drawn_recorded(rng: Random) -> Case:
         try:
             (read,) = parse_manifests(text)
         except ManifestError as error:
-            if any(it.error for it in drawn):
+            if any(row.error for row in drawn):
                 raise
             raise Wrong(f"kubectl takes it: {error}") from None
-        if refused := [it.error for it in drawn if it.error]:
+        if refused := [row.error for row in drawn if row.error]:
             raise Wrong(f"kubectl refuses it: {refused}")
         value = read.object["spec"]
         for _ in range(depth):
@@ -73,7 +75,7 @@ def _drawn_long(rng: Random) -> Case:
     """A flavor with annotations of a text that is repeated, with an end of its own."""
     pump = rng.choice(_PUMPS) + (rng.choice(_PUMPS) if rng.random() < 0.3 else "")
     begin, end = rng.choice(["", *TEXTS, *scalars()]), rng.choice(["", "x", "\n", " ", *TEXTS])
-    begin, end = (it if len(it) < 1_000 else "" for it in (begin, end))
+    begin, end = (entry if len(entry) < 1_000 else "" for entry in (begin, end))
     length = rng.choice([0, 1, 30, 2_000, 40_000])
 
     def given(length: int) -> tuple[str, bytes]:

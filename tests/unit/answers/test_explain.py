@@ -62,7 +62,7 @@ def explained(objects: list[Json], name: str, configuration: str = "") -> Explan
 
 
 def fates(found: Explanation) -> dict[str, Fate]:
-    return {it.name: it.fate for it in found.searches[-1].holders}
+    return {holder.name: holder.fate for holder in found.searches[-1].holders}
 
 
 def test_without_preemption_policies_every_holder_is_spared_by_policy() -> None:
@@ -73,7 +73,7 @@ def test_without_preemption_policies_every_holder_is_spared_by_policy() -> None:
     late = [*cohort(), workload("old", "a", 8, 9), workload("other", "b", 6, 9), workload("w", "a", 8)]
     found = explained(late, "w")
     assert fates(found) == {"old": Fate.POLICY, "other": Fate.POLICY}
-    assert [it.text for it in obstacles(found)] == ["Cohort x has 20 cpu, of which 14 are in use: 2 short"]
+    assert [obstacle.text for obstacle in obstacles(found)] == ["Cohort x has 20 cpu, of which 14 are in use: 2 short"]
 
 
 def test_holders_of_higher_priority_or_age_are_spared() -> None:
@@ -109,7 +109,7 @@ def test_quota_withheld_by_a_lending_limit_is_an_obstacle() -> None:
     found = explained([*objects, workload("w", "a", 15)], "w")
     (asked,) = found.pod_sets[0].trials[0].asked
     assert (asked.verdict, asked.potential) == ("ExceedsMaximum", "12")
-    assert [it.free for it in asked.kept] == ["8"]
+    assert [quota.free for quota in asked.kept] == ["8"]
     assert "more than ClusterQueue a could get if nothing else ran" in obstacles(found)[0].text
 
 
@@ -151,7 +151,7 @@ def test_a_preempted_workload_names_its_preemptor(run: Callable[..., Ran], tmp_p
     }
     high = workload("high", "a", 10, priority=9)
     high["metadata"]["uid"] = "high-uid"
-    alone = [it for it in cohort(preemption=preemption) if it["metadata"]["name"] != "b"]
+    alone = [entry for entry in cohort(preemption=preemption) if entry["metadata"]["name"] != "b"]
     path = tmp_path / "state.yaml"
     path.write_text("\n---\n".join(map(json.dumps, [*alone, low, high])), encoding="utf-8")
     ran = run(str(path), "ns/low", "-o", "json", "--trusted")
@@ -167,7 +167,7 @@ def test_each_limit_that_binds_says_how_much_is_short() -> None:
     objects[2]["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0] = group
     objects += [workload("h", "b", 10, age=9), workload("i", "a", 2, age=8), workload("w", "a", 4)]
     found = explained(objects, "w")
-    assert [it.text for it in obstacles(found)] == [
+    assert [obstacle.text for obstacle in obstacles(found)] == [
         "ClusterQueue a has 3 cpu, may borrow 2 and uses 2: 1 short",
         "Cohort x has 13 cpu, of which 12 are in use: 3 short",
     ]
@@ -209,7 +209,9 @@ def test_an_untried_flavor_says_why() -> None:
     asked = kueue("Workload", "w", "ns", queueName="a", podSets=[pod_set(cpu=1)])
     asked["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"]["requests"]["example.com/x"] = 1
     found = explained([*cohort(), asked], "w")
-    assert [it.text for it in obstacles(found)] == ["ClusterQueue a has no quota for example.com/x in any flavor"]
+    assert [obstacle.text for obstacle in obstacles(found)] == [
+        "ClusterQueue a has no quota for example.com/x in any flavor"
+    ]
     assert not found.pod_sets[0].trials
     assert found.pod_sets[0].not_tried == ("f",)
 
@@ -258,7 +260,7 @@ def test_a_limit_range_violation_is_shown_once_with_the_message_of_the_status(
         'Invalid value: ["cpu"]: requests must not be above the limitRange max'
     )
     assert found.workload.message == text
-    assert [(it.rule, it.text) for it in obstacles(found)] == [("05 §6.1", text)]
+    assert [(obstacle.rule, obstacle.text) for obstacle in obstacles(found)] == [("05 §6.1", text)]
     (tmp_path / "in.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}), "utf-8")
     ran = run("-q", str(tmp_path / "in.json"), "w")
     assert "validation failed" not in ran.out
@@ -270,4 +272,4 @@ def test_a_message_only_the_cycle_gives_is_shown_next_to_the_status() -> None:
     found = explained([*cohort(), limit_range(default={"cpu": "2"}), workload("w", "a", 3)], "w")
     assert found.workload.message == "Workload is pending evaluation in the scheduling queue"
     assert not found.repeats_status
-    assert [it.text for it in obstacles(found)] == [found.now.message]
+    assert [obstacle.text for obstacle in obstacles(found)] == [found.now.message]

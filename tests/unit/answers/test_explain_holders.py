@@ -28,8 +28,8 @@ def engine_of(objects: list[Json], *late: Json, configuration: Json | None = Non
     engine = Engine(Configuration.parse(text, feature_gates=gates))
     World.of([namespace(), *objects]).apply_to(engine, now=NOW)
     settle(engine, now=NOW)
-    for it in late:
-        engine.apply([it], now=NOW)
+    for entry in late:
+        engine.apply([entry], now=NOW)
         settle(engine, now=NOW)
     return engine
 
@@ -69,10 +69,12 @@ def test_a_slice_that_scales_up_needs_only_the_difference(run: Callable[..., Ran
     engine = slices(8, 4, 7)
     found = explain(engine, "new", namespace="ns")
     assert "3 more needed" in found.now.message
-    assert [it.text for it in obstacles(found)] == ["ClusterQueue q has 8 cpu, of which 4 are in use: 3 short"]
+    assert [obstacle.text for obstacle in obstacles(found)] == [
+        "ClusterQueue q has 8 cpu, of which 4 are in use: 3 short"
+    ]
     (level,) = found.pod_sets[0].trials[0].asked[0].levels
     assert (level.usage, level.needed, level.available, level.missing) == ("4", "7", "4", "3")
-    assert [it.name for it in found.searches[-1].holders] == ["top"]
+    assert [holder.name for holder in found.searches[-1].holders] == ["top"]
     assert found.replaces is not None
     assert (found.replaces.name, found.replaces.uses) == ("old", {("f", "cpu"): "4"})
     ran = run(engine, "new")
@@ -83,16 +85,18 @@ def test_a_slice_larger_than_all_quota_says_what_kueue_says() -> None:
     """Kueue compares the difference with the most that there could be."""
     found = explain(slices(6, 2, 7), "new", namespace="ns")
     assert "1 more needed" not in found.now.message
-    assert [it.text for it in obstacles(found)] == ["ClusterQueue q has 6 cpu, of which 2 are in use: 3 short"]
+    assert [obstacle.text for obstacle in obstacles(found)] == [
+        "ClusterQueue q has 6 cpu, of which 2 are in use: 3 short"
+    ]
 
 
 def test_unblock_does_not_count_the_replaced_slice_as_evicted() -> None:
     found = unblock(slices(8, 4, 7), "new", namespace="ns", now=NOW)
     assert found.changes
     # With a higher priority the old slice is a candidate like any other, and Kueue preempts it.
-    replaced = [it for it in found.changes if it.what != "priority"]
+    replaced = [change for change in found.changes if change.what != "priority"]
     assert replaced
-    assert all("ns/old" not in (*it.evicted, *it.moved) for it in replaced)
+    assert all("ns/old" not in (*change.evicted, *change.moved) for change in replaced)
 
 
 # Holders.
@@ -128,7 +132,7 @@ def test_many_holders_are_grouped_by_cluster_queue_and_verdict(run: Callable[...
 
 
 def test_holders_of_several_resources_are_listed_once(run: Callable[..., Ran]) -> None:
-    quotas = [{"name": it, "nominalQuota": 4} for it in ("cpu", "example.com/gpu")]
+    quotas = [{"name": text, "nominalQuota": 4} for text in ("cpu", "example.com/gpu")]
     groups = [{"coveredResources": ["cpu", "example.com/gpu"], "flavors": [{"name": "f", "resources": quotas}]}]
     objects = [
         kueue("ResourceFlavor", "f"),
@@ -212,7 +216,7 @@ def test_a_pod_set_without_a_place_says_so_where_another_lacks_quota(run: Callab
     objects[3]["spec"]["resourceGroups"][0]["flavors"][0]["resources"][1]["nominalQuota"] = "90Gi"
     engine = engine_of(objects, asks)
     found = explain(engine, "w", namespace="ns")
-    assert [(it.pod_set, it.flavor, it.rule, it.text) for it in obstacles(found)] == [
+    assert [(obstacle.pod_set, obstacle.flavor, obstacle.rule, obstacle.text) for obstacle in obstacles(found)] == [
         (0, "tas", "02 §2.2", "ClusterQueue q has 8 cpu, of which 4 are in use: 1 short"),
         (1, "tas", "08 §11.5", NO_PLACE),
     ]
@@ -280,7 +284,7 @@ def test_a_local_queue_of_weight_zero_comes_last_and_says_so(run: Callable[..., 
     found = explain(engine, "w", namespace="ns")
     (first,) = found.ahead
     assert (first.name, str(first.why)) == ("later", "Usage")
-    assert [it.usage is None for it in first.usages] == [False, True]
+    assert [usage.usage is None for usage in first.usages] == [False, True]
     ran = run(engine, "w")
     assert "LocalQueue ns/none is infinite (weight 0)" in ran.out
 
@@ -308,8 +312,12 @@ def lowered(used: int, quota: int) -> Explanation:
 
 
 def test_a_quota_that_was_lowered_below_its_use_is_not_said_to_contain_it() -> None:
-    assert [it.text for it in obstacles(lowered(5, 3))] == ["ClusterQueue q has 3 cpu, and 5 are in use: 3 short"]
-    assert [it.text for it in obstacles(lowered(5, 5))] == ["ClusterQueue q has 5 cpu, of which 5 are in use: 1 short"]
+    assert [obstacle.text for obstacle in obstacles(lowered(5, 3))] == [
+        "ClusterQueue q has 3 cpu, and 5 are in use: 3 short"
+    ]
+    assert [obstacle.text for obstacle in obstacles(lowered(5, 5))] == [
+        "ClusterQueue q has 5 cpu, of which 5 are in use: 1 short"
+    ]
 
 
 def test_an_admission_check_says_its_message_and_since_when(run: Callable[..., Ran]) -> None:
@@ -334,5 +342,5 @@ def test_an_admission_check_says_its_message_and_since_when(run: Callable[..., R
 
 def test_a_holder_beside_the_shares_of_fair_sharing_has_no_comparison() -> None:
     found = explain(crowd(4), "w", namespace="ns")
-    assert all(it.comparisons == () and it.ties == () for it in found.searches[-1].holders)
-    assert {it.fate for it in found.searches[-1].holders} == {Fate.PRIORITY, Fate.POLICY}
+    assert all(holder.comparisons == () and holder.ties == () for holder in found.searches[-1].holders)
+    assert {holder.fate for holder in found.searches[-1].holders} == {Fate.PRIORITY, Fate.POLICY}

@@ -55,13 +55,13 @@ def engine_of(objects: list[Json], late: list[Json], strategies: tuple[str, ...]
 
 def explained(objects: list[Json], *, strategies: tuple[str, ...] = BOTH) -> Explanation:
     """Of `w`, which comes when the others have run as long as they could."""
-    late = [it for it in objects if it["metadata"]["name"] == "w"]
-    rest = [it for it in objects if it["metadata"]["name"] != "w"]
+    late = [object_ for object_ in objects if object_["metadata"]["name"] == "w"]
+    rest = [object_ for object_ in objects if object_["metadata"]["name"] != "w"]
     return explain(engine_of(rest, late, strategies), "w", namespace="ns")
 
 
 def holder(found: Explanation, name: str) -> Holder:
-    return next(it for it in found.searches[-1].holders if it.name == name)
+    return next(other for other in found.searches[-1].holders if other.name == name)
 
 
 def why(found: Explanation, name: str) -> str:
@@ -112,7 +112,7 @@ def test_equal_shares_are_not_called_larger() -> None:
 def test_a_victim_names_the_shares_that_made_it_one() -> None:
     found = explained(two_sides(3))
     assert found.now.outcome.value == "Preempts"
-    victim = next(it for it in found.searches[-1].holders if it.fate is Fate.VICTIM)
+    victim = next(other for other in found.searches[-1].holders if other.fate is Fate.VICTIM)
     assert why(found, victim.name).startswith("it is preempted: ")
     assert victim.comparisons[-1].passes
 
@@ -160,7 +160,7 @@ def equals(asked: int = 2, *others: str) -> list[Json]:
     """Cohorts `x` and `y` have borrowed as much as each other of what `c` lends."""
     names = ("x", "y", *others)
     cohorts = [cohort(name, "root") for name in names]
-    queues = [it for name in names for it in member(f"in-{name}", name)]
+    queues = [entry for name in names for entry in member(f"in-{name}", name)]
     held = [workload(f"of-{name}", f"in-{name}", 2, n) for n, name in enumerate(names)]
     lent = 2 * len(names)
     return [cohort("root"), *cohorts, *member("c", "root", lent), *queues, *held, workload("w", "c", asked, 9)]
@@ -168,7 +168,7 @@ def equals(asked: int = 2, *others: str) -> list[Json]:
 
 def test_a_victim_of_a_tie_says_that_kueue_chooses_at_random() -> None:
     found = explained(equals())
-    assert [it.name for it in found.searches[-1].holders if it.fate is Fate.VICTIM] == ["of-y"]
+    assert [other.name for other in found.searches[-1].holders if other.fate is Fate.VICTIM] == ["of-y"]
     assert why(found, "of-y") == f"it is preempted: the shares of Cohort x and Cohort y are equal: {AT_RANDOM}"
 
 

@@ -79,7 +79,7 @@ def test_the_group_of_a_dump_is_known_by_its_owners(
     (tmp_path / "state.yaml").write_text(QUEUES + RING, "utf-8")
     assert main(["run", str(tmp_path / "state.yaml"), "-q", "-o", "yaml"]) == ExitCode.OK
     documents = capsys.readouterr().out.split("---\n")
-    without_pods = "---\n".join(["", *(it for it in documents if "\nkind: Pod\n" not in it)])
+    without_pods = "---\n".join(["", *(document for document in documents if "\nkind: Pod\n" not in document)])
     assert ask("explain", without_pods, "Pod/team/east").out.startswith("team/ring ")
 
 

@@ -109,12 +109,14 @@ def test_preferences_count_in_each_question() -> None:
     engine.cycle(NOW)
     for _ in range(2):
         (placed,) = engine.what_if(workload("picky", wish), now=NOW).pod_sets
-        assert [it.values for it in TopologyAssignment.of(dict(placed.topology_assignment or {})).domains] == [("n1",)]
+        assert [domain.values for domain in TopologyAssignment.of(dict(placed.topology_assignment or {})).domains] == [
+            ("n1",)
+        ]
 
 
 def written(tmp_path: Path, name: str, *objects: Json) -> str:
     path = tmp_path / name
-    path.write_text("---\n".join(json.dumps(it) + "\n" for it in objects), encoding="utf-8")
+    path.write_text("---\n".join(json.dumps(object_) + "\n" for object_ in objects), encoding="utf-8")
     return str(path)
 
 
@@ -168,5 +170,7 @@ def test_check_knows_that_a_job_only_waits_for_another() -> None:
     assert check([*SITE, hog, BIG]) == ()
     for strategy, rule in (("StrictFIFO", "KC601"), ("BestEffortFIFO", "")):
         huge = workload("huge", pod_set(cpu=5, required=HOST))
-        codes = [it.code for it in check([*SITE, *queue(queueingStrategy=strategy), hog, huge], select=["KC601"])]
+        codes = [
+            finding.code for finding in check([*SITE, *queue(queueingStrategy=strategy), hog, huge], select=["KC601"])
+        ]
         assert codes == ([rule] if rule else [])

@@ -25,7 +25,10 @@ def group(**flavors: dict[str, dict[str, str]]) -> dict[str, Any]:
     """A resource group: flavor to resource to its quotas."""
     resources = list(next(iter(flavors.values())))
     of = [
-        {"name": name.replace("_", "-"), "resources": [{"name": it, **quotas[it]} for it in resources]}
+        {
+            "name": name.replace("_", "-"),
+            "resources": [{"name": resource, **quotas[resource]} for resource in resources],
+        }
         for name, quotas in flavors.items()
     ]
     return {"coveredResources": resources, "flavors": of}
@@ -64,7 +67,7 @@ def changes(engine: Engine, *kinds: ChangeKind, name: str = "w") -> tuple[Change
 
 
 def shown(found: tuple[Change, ...]) -> list[tuple[str, str, str, str, tuple[str, ...]]]:
-    return [(it.what, it.before, it.after, str(it.outcome), it.evicted) for it in found]
+    return [(change.what, change.before, change.after, str(change.outcome), change.evicted) for change in found]
 
 
 def test_a_workload_with_quota_needs_no_change() -> None:
@@ -89,8 +92,8 @@ def test_quota_of_several_short_resources_is_raised_together() -> None:
     engine = world(queue("cq", group(default=quotas)), workload("w", 3, cpu="1500m", memory="1Gi"))
     (found,) = changes(engine, ChangeKind.QUOTA)
     assert (found.before, found.after) == ("2, 1Gi", "4500m, 3Gi")
-    assert [it.value for it in found.step.edits] == ["4500m", "3Gi"]
-    less = [[it.value for it in step.edits] for step in found.less]
+    assert [edit.value for edit in found.step.edits] == ["4500m", "3Gi"]
+    less = [[edit.value for edit in step.edits] for step in found.less]
     assert less == [["4499m", "3Gi"], ["4500m", "3221225471"]]
 
 
@@ -106,7 +109,7 @@ def test_the_change_also_serves_workloads_ahead_in_the_queue() -> None:
 
 def test_a_cohort_without_the_flavor_gets_quota_in_it() -> None:
     engine = world(thing("Cohort", "all"), queue("cq", group(default=cpu("2")), cohortName="all"), workload("w", 3))
-    of_queue, of_cohort = sorted(changes(engine, ChangeKind.QUOTA), key=lambda it: it.what)
+    of_queue, of_cohort = sorted(changes(engine, ChangeKind.QUOTA), key=lambda change: change.what)
     assert (of_queue.what, of_queue.after) == ("nominalQuota of ClusterQueue cq for cpu in default", "3")
     assert (of_cohort.what, of_cohort.before, of_cohort.after) == (
         "nominalQuota of Cohort all for cpu in default",
@@ -216,7 +219,7 @@ def test_all_sets_are_searched_for_the_fewest_victims() -> None:
     engine = world(queue("cq", group(default=cpu("8"))), *running, workload("w", 5))
     (found,) = changes(engine, ChangeKind.VICTIMS)
     assert (found.after, found.is_least) == ("ns/r0, ns/r3", True)
-    assert [[it.name for it in step.deletions] for step in found.less] == [["r3"], ["r0"]]
+    assert [[deletion.name for deletion in step.deletions] for step in found.less] == [["r3"], ["r0"]]
 
 
 def test_among_many_candidates_every_victim_is_needed() -> None:
@@ -254,16 +257,16 @@ def test_changes_that_disturb_nobody_come_first() -> None:
     within = {"preemption": {"withinClusterQueue": "LowerPriority"}}
     engine = world(queue("cq", group(default=cpu("2")), **within), workload("r", 2), workload("w", 2, second=1))
     found = changes(engine)
-    assert [it.rank for it in found] == sorted(it.rank for it in found)
-    assert [bool(it.evicted) for it in found] == sorted(bool(it.evicted) for it in found)
-    assert {it.kind for it in found if not it.evicted} == {ChangeKind.QUOTA}
+    assert [change.rank for change in found] == sorted(change.rank for change in found)
+    assert [bool(change.evicted) for change in found] == sorted(bool(change.evicted) for change in found)
+    assert {change.kind for change in found if not change.evicted} == {ChangeKind.QUOTA}
 
 
 def crowded() -> Engine:
     """Four ClusterQueues that borrow from each other in eight flavors, all in use, and a queue of waiting workloads."""
     flavors = [f"f{n}" for n in range(8)]
-    quotas = {it: {"cpu": {"nominalQuota": "10"}, "memory": {"nominalQuota": "40Gi"}} for it in flavors}
-    objects = [thing("ResourceFlavor", it) for it in flavors]
+    quotas = {flavor: {"cpu": {"nominalQuota": "10"}, "memory": {"nominalQuota": "40Gi"}} for flavor in flavors}
+    objects = [thing("ResourceFlavor", flavor) for flavor in flavors]
     for n in range(4):
         objects.append(queue(f"cq-{n}", group(**quotas), cohortName="all"))
         objects.append(thing("LocalQueue", f"lq-{n}", namespace="ns", spec={"clusterQueue": f"cq-{n}"}))
@@ -283,7 +286,7 @@ def test_the_first_change_is_found_within_a_few_tries_and_all_within_a_few_hundr
     assert min(n for n, n_found in seen if n_found) < 20
     assert [n for n, _ in seen] == list(range(found.n_tried))
     assert (found.n_tried < 500, found.is_stopped) == (True, False)
-    assert {ChangeKind.REQUEST, ChangeKind.QUOTA} <= {it.kind for it in found.changes}
+    assert {ChangeKind.REQUEST, ChangeKind.QUOTA} <= {change.kind for change in found.changes}
 
 
 def test_it_stops_when_its_tries_are_used_up_and_keeps_what_it_found() -> None:
@@ -291,7 +294,7 @@ def test_it_stops_when_its_tries_are_used_up_and_keeps_what_it_found() -> None:
     found = unblock(engine, "w13", namespace="ns", now=NOW, max_tries=25)
     assert (found.n_tried, found.is_stopped, len(found.changes) > 0) == (25, True, True)
     every = unblock(engine, "w13", namespace="ns", now=NOW)
-    assert {it.what for it in found.changes} < {it.what for it in every.changes}
+    assert {change.what for change in found.changes} < {change.what for change in every.changes}
     with pytest.raises(ValueError, match="max_tries must be at least 0"):
         unblock(engine, "w13", namespace="ns", now=NOW, max_tries=-1)
 
@@ -305,7 +308,7 @@ def test_a_quota_in_bytes_takes_few_tries() -> None:
         workload("w", 2, second=1, memory="5Gi"),
     )
     found = unblock(engine, "w", namespace="ns", now=NOW, kinds=[ChangeKind.QUOTA])
-    assert [(it.after, [less.edits[0].value for less in it.less]) for it in found.changes] == [
+    assert [(change.after, [less.edits[0].value for less in change.less]) for change in found.changes] == [
         ("535Gi", ["574451875839"])
     ]
     assert found.n_tried < 30
@@ -315,9 +318,9 @@ def test_the_largest_amount_of_cpu_is_searched_in_thousandths() -> None:
     other = workload("other", 4, priority=1)
     engine = world(queue("cq", group(default=cpu("4"))), other, workload("w", 1, second=1, cpu="9223372036854775807"))
     found = unblock(engine, "w", namespace="ns", now=NOW)
-    smaller = [it for it in found.changes if it.kind is ChangeKind.REQUEST]
+    smaller = [change for change in found.changes if change.kind is ChangeKind.REQUEST]
     assert smaller
-    assert all(len(it.step.edits) + len(it.step.deletions) == 2 for it in smaller)
+    assert all(len(change.step.edits) + len(change.step.deletions) == 2 for change in smaller)
 
 
 def test_too_many_sets_of_victims_are_not_all_tried() -> None:

@@ -59,7 +59,7 @@ def asked(*objects: str, request: str = "") -> Unblocking:
 
 
 def shown(found: Unblocking) -> list[tuple[str, str, str, str]]:
-    return [(str(it.kind), it.what, it.before, it.after) for it in found.changes]
+    return [(str(change.kind), change.what, change.before, change.after) for change in found.changes]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_missing_topology_gets_the_levels_that_the_workload_asks_for() -> None
     request = ", topologyRequest: {required: rack}"
     found = asked(*objects, NODE, request=request)
     assert shown(found) == [("Missing", "Topology hall", "missing", "created with rack, kubernetes.io/hostname")]
-    (failure,) = [it for it in asked(*objects, request=request).not_enough if it.kind is ChangeKind.MISSING]
+    (failure,) = [enough for enough in asked(*objects, request=request).not_enough if enough.kind is ChangeKind.MISSING]
     assert failure.why == (
         "the nodes of topology hall: no ready and schedulable node has the flavor's nodeLabels and a label for "
         "every level"

@@ -23,7 +23,7 @@ def shown(selector: str, labels: str, *, flavors: str | None = None) -> list[tup
         now=NOW,
     )
     changes = unblock(engine, "w", namespace="team", now=NOW).changes
-    return [(str(it.kind), it.what, it.before, it.after) for it in changes]
+    return [(str(change.kind), change.what, change.before, change.after) for change in changes]
 
 
 @pytest.mark.parametrize(

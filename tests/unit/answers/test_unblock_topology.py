@@ -93,8 +93,8 @@ def test_cordoned_nodes_take_pods_again() -> None:
     nodes = [node(n, spec={"unschedulable": True}) for n in range(3)]
     found = changes(placed(asking(4, {"preferred": "rack"}), *nodes), ChangeKind.CLUSTER)
     assert ("uncordoned nodes in flavor tas", "-", "n0, n1", "Fits", ()) in shown(found)
-    (less,) = next(it.less for it in found if it.what.startswith("uncordoned"))
-    assert [it.target for it in less.edits] == ["Node/n0:spec.unschedulable"]
+    (less,) = next(change.less for change in found if change.what.startswith("uncordoned"))
+    assert [edit.target for edit in less.edits] == ["Node/n0:spec.unschedulable"]
 
 
 def test_missing_labels_of_the_flavor_and_of_levels_are_added() -> None:
@@ -111,10 +111,10 @@ def test_nodes_of_another_pool_are_left_alone() -> None:
 def test_as_few_nodes_as_needed_are_added() -> None:
     found = only(placed(asking(9, {"unconstrained": True}), node(0), node(1)), ChangeKind.CLUSTER)
     assert (found.what, found.before, found.after) == ("more nodes like n0 in flavor tas", "-", "3")
-    added = [texts_at(it, "metadata", "labels") for it in found.step.objects]
-    assert [it[HOST] for it in added] == ["n0-more-1", "n0-more-2", "n0-more-3"]
-    assert {(it["pool"], it["rack"]) for it in added} == {("gpu", "r0")}
-    assert [len(it.objects) for it in found.less] == [2]
+    added = [texts_at(object_, "metadata", "labels") for object_ in found.step.objects]
+    assert [object_[HOST] for object_ in added] == ["n0-more-1", "n0-more-2", "n0-more-3"]
+    assert {(object_["pool"], object_["rack"]) for object_ in added} == {("gpu", "r0")}
+    assert [len(step.objects) for step in found.less] == [2]
 
 
 def test_a_resource_without_quota_is_covered_or_not_asked_for() -> None:
@@ -131,7 +131,7 @@ def test_a_pair_is_proposed_where_one_change_is_not_enough() -> None:
     engine = world(queue("cq", group(default=cpu("1"))), workload("w", 1, cpu="2", tpu="3"))
     kinds = [ChangeKind.QUOTA, ChangeKind.COVERAGE]
     found = unblock(engine, "w", namespace="ns", now=NOW, kinds=kinds)
-    assert [(it.what, it.before, it.after) for it in found.changes] == [
+    assert [(change.what, change.before, change.after) for change in found.changes] == [
         (
             "nominalQuota of ClusterQueue cq for tpu in default and nominalQuota of ClusterQueue cq for cpu in default",
             "not covered, 1",
@@ -139,11 +139,11 @@ def test_a_pair_is_proposed_where_one_change_is_not_enough() -> None:
         )
     ]
     assert len(found.changes[0].less) == 2
-    assert {it.kind for it in found.not_enough} == set(kinds)
+    assert {enough.kind for enough in found.not_enough} == set(kinds)
 
 
 def binding(found: Unblocking) -> dict[ChangeKind, str]:
-    return {it.kind: it.why for it in found.not_enough}
+    return {enough.kind: enough.why for enough in found.not_enough}
 
 
 def test_what_binds_at_the_largest_of_each_kind_is_said() -> None:
@@ -154,7 +154,7 @@ def test_what_binds_at_the_largest_of_each_kind_is_said() -> None:
     why = binding(found)
     assert why[ChangeKind.QUOTA].startswith("the nodes of topology dc: no single rack has room for 1 pod")
     assert why[ChangeKind.PRIORITY] == ("tas: 3 cpu is more than ClusterQueue cq could get if nothing else ran: 2")
-    (quota,) = [it for it in found.not_enough if it.kind is ChangeKind.QUOTA]
+    (quota,) = [enough for enough in found.not_enough if enough.kind is ChangeKind.QUOTA]
     assert (quota.before, quota.what) == ("2", "nominalQuota of ClusterQueue cq for cpu in tas")
 
 

@@ -41,7 +41,10 @@ def document(ran: Ran) -> dict[str, Any]:
 
 def test_a_job_preempts_a_less_important_one(ask: Command) -> None:
     (found,) = document(ask(EXAMPLE, "-f", TUNE, "-o", "json"))["workloads"]
-    victims = [(it["workload"], it["clusterQueue"], it["reason"]) for it in found.pop("preemptions")]
+    victims = [
+        (preemption["workload"], preemption["clusterQueue"], preemption["reason"])
+        for preemption in found.pop("preemptions")
+    ]
     assert victims == [("lab/eval", "vision", "InClusterQueue")]
     assert found.pop("message").endswith("Pending the preemption of 1 workload(s)")
     assert found.pop("workload").startswith("lab/job-tune-")
@@ -85,7 +88,7 @@ def test_settle_shows_what_a_new_quota_moves(ask: Command) -> None:
     ]
     settled = document(ask(EXAMPLE, "-o", "json", *arguments))["settled"]
     assert settled["ending"] == "Settled"
-    assert [(it["workload"], it["move"]) for it in settled["moves"]] == [("lab/train", "admitted")]
+    assert [(move["workload"], move["move"]) for move in settled["moves"]] == [("lab/train", "admitted")]
     assert settled["moves"][0]["after"]["flavors"] == {"main": {"cpu": "on-demand"}}
 
 
@@ -100,7 +103,7 @@ def test_settle_shows_which_other_workloads_move(ask: Command) -> None:
 def test_a_workload_of_the_state_is_tried_as_if_it_were_new(ask: Command) -> None:
     state = [f"{EXAMPLE}/queues.yaml", f"{EXAMPLE}/workloads.yaml"]
     found = document(ask(*state, "-f", state[1], "-o", "json"))["workloads"]
-    assert {it["workload"]: it["would"] for it in found} == {
+    assert {workload["workload"]: workload["would"] for workload in found} == {
         "lab/label": "Fits",
         "lab/eval": "Fits",
         "lab/serve": "Fits",

@@ -76,8 +76,8 @@ def test_what_a_role_allows_is_done() -> None:
             "path": robot.get("/metrics").code,
             "discovery": robot.get("/apis/batch/v1").code,
         }
-        for it in (root, robot):
-            it.connection.close()
+        for entry in (root, robot):
+            entry.connection.close()
     assert codes == {
         "create": 201,
         "get": 200,
@@ -117,8 +117,17 @@ def test_requests_are_recorded() -> None:
         client.get("/apis/batch/v1/jobs?watch=true&timeoutSeconds=0")
         client.delete(f"{JOBS}/none")
         recorded = [
-            (it.verb, it.group, it.resource, it.subresource, it.namespace, it.name, it.code, it.user_agent)
-            for it in client.server.requests
+            (
+                request.verb,
+                request.group,
+                request.resource,
+                request.subresource,
+                request.namespace,
+                request.name,
+                request.code,
+                request.user_agent,
+            )
+            for request in client.server.requests
         ]
     assert recorded == [
         ("create", "batch", "jobs", "", "lab", "", 201, "tiny/1.0"),

@@ -17,7 +17,9 @@ JOB: Object = {"apiVersion": "batch/v1", "kind": "Job"}
 
 def owners(manifest: Object) -> dict[tuple[str, str, str], Any]:
     entries = manifest["metadata"].get("managedFields", [])
-    return {(it["manager"], it["operation"], it.get("subresource", "")): it["fieldsV1"] for it in entries}
+    return {
+        (entry["manager"], entry["operation"], entry.get("subresource", "")): entry["fieldsV1"] for entry in entries
+    }
 
 
 def test_who_creates_and_updates_owns_what_was_written() -> None:
@@ -31,7 +33,7 @@ def test_who_creates_and_updates_owns_what_was_written() -> None:
         ("tiny", "Update", ""): {"f:data": {"f:b": {}, "f:c": {}}},
     }
     (entry, _) = new["metadata"]["managedFields"]
-    assert {key: it for key, it in entry.items() if key != "fieldsV1"} == {
+    assert {key: row for key, row in entry.items() if key != "fieldsV1"} == {
         "manager": "maker",
         "operation": "Update",
         "apiVersion": "v1",
@@ -143,7 +145,7 @@ def test_an_item_goes_with_what_only_its_owner_has_in_it() -> None:
         both = client.apply(f"{path}/t/status", status("b"), "one").body
         main = client.apply(f"{path}/t", {**status("z"), "spec": {"x": 1}}, "one").body
         none = client.apply(f"{path}/none/status", {**status("c"), "metadata": {}}, "two").code
-    assert [it["name"] for it in both["status"]["checks"]] == ["b", "c"]
+    assert [check["name"] for check in both["status"]["checks"]] == ["b", "c"]
     assert owners(both)["two", "Apply", "status"] == {
         "f:status": {"f:checks": {'k:{"name":"c"}': {".": {}, "f:name": {}, "f:state": {}}}}
     }

@@ -35,10 +35,10 @@ def drawn_spec(random: Random) -> Object:
 def covers(live: Any, config: Any) -> bool:
     """Is everything that is applied there?"""
     if isinstance(config, dict):
-        return isinstance(live, dict) and all(name in live and covers(live[name], it) for name, it in config.items())
+        return isinstance(live, dict) and all(name in live and covers(live[name], row) for name, row in config.items())
     if isinstance(config, list) and config and isinstance(config[0], dict):
-        by_name = {it["name"]: it for it in live}
-        return all(it["name"] in by_name and covers(by_name[it["name"]], it) for it in config)
+        by_name = {entry["name"]: entry for entry in live}
+        return all(row["name"] in by_name and covers(by_name[row["name"]], row) for row in config)
     if isinstance(config, list):
         return set(config) <= set(live)
     return bool(live == config)
@@ -47,13 +47,13 @@ def covers(live: Any, config: Any) -> bool:
 def leaves(value: Any, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
     """The fields of a spec, as steps in `fieldsV1`; what is empty may have lost its owner with what was in it."""
     if isinstance(value, dict) and path[-1:] != ("f:whole",):
-        return {it for name, child in value.items() for it in leaves(child, (*path, f"f:{name}"))}
+        return {leaf for name, child in value.items() for leaf in leaves(child, (*path, f"f:{name}"))}
     if isinstance(value, list) and value and isinstance(value[0], dict):
         # An item keeps its key as long as anybody has something in it.
-        items = {child["name"]: {name: it for name, it in child.items() if name != "name"} for child in value}
-        return {it for name, child in items.items() for it in leaves(child, (*path, f'k:{{"name":"{name}"}}'))}
+        items = {child["name"]: {name: entry for name, entry in child.items() if name != "name"} for child in value}
+        return {leaf for name, child in items.items() for leaf in leaves(child, (*path, f'k:{{"name":"{name}"}}'))}
     if isinstance(value, list):
-        return {(*path, f'v:"{it}"') for it in value}
+        return {(*path, f'v:"{row}"') for row in value}
     return {path}
 
 
@@ -93,6 +93,6 @@ def test_what_is_applied_is_there_and_has_an_owner(seed: int) -> None:
     for name in ("one", "two", "three"):
         nothing: Object = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}}
         live = applied(live, nothing, Writer(name, "example.com/v1", "", "end"), SHAPE, force=True)
-    updates = [it for it in live["metadata"].get("managedFields", []) if it["operation"] == "Update"]
+    updates = [field for field in live["metadata"].get("managedFields", []) if field["operation"] == "Update"]
     left = {**live, "metadata": {"managedFields": updates}}
     assert [path for path in leaves(live.get("spec", {})) if not owned(left, ("f:spec", *path))] == []

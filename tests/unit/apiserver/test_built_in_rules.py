@@ -160,12 +160,14 @@ def test_a_pod_gets_defaults_a_class_of_quality_and_a_gate() -> None:
     assert spec["containers"][0]["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
     assert spec["containers"][0]["imagePullPolicy"] == "IfNotPresent"
     assert (spec["serviceAccountName"], spec["schedulerName"], spec["priority"]) == ("default", "default-scheduler", 0)
-    assert [it["key"] for it in spec["tolerations"]] == [
+    assert [toleration["key"] for toleration in spec["tolerations"]] == [
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",
     ]
     assert (status["phase"], status["qosClass"]) == ("Pending", "Guaranteed")
-    assert [(it["type"], it["reason"]) for it in status["conditions"]] == [("PodScheduled", "SchedulingGated")]
+    assert [(condition["type"], condition["reason"]) for condition in status["conditions"]] == [
+        ("PodScheduled", "SchedulingGated")
+    ]
 
 
 def test_a_pods_priority_is_that_of_its_class() -> None:
@@ -213,7 +215,7 @@ def test_little_of_a_pod_changes(spec: Object, patch: Object, field: str) -> Non
         assert client.post(PODS, pod(**spec)).code == 201
         reply = client.patch(f"{PODS}/p", {"spec": patch}, STRATEGIC)
     if field:
-        assert (reply.code, field in [it for it, _ in reply.causes]) == (422, True), reply.message
+        assert (reply.code, field in [cause for cause, _ in reply.causes]) == (422, True), reply.message
     else:
         assert reply.code == 200, reply.message
 
@@ -227,7 +229,7 @@ def test_a_pod_may_tolerate_more() -> None:
 
 def test_a_gated_pod_may_narrow_its_affinity_alone() -> None:
     def affinity(*expressions: str) -> Object:
-        terms = [{"matchExpressions": [{"key": it, "operator": "Exists"} for it in expressions]}]
+        terms = [{"matchExpressions": [{"key": expression, "operator": "Exists"} for expression in expressions]}]
         required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
         return {"affinity": {"nodeAffinity": required}}
 

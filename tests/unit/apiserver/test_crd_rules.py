@@ -73,14 +73,15 @@ def test_a_priority_class_of_another_group_is_another_class() -> None:
     old = RICH["Workload"]
     new = patched(old, {"spec": {"priorityClassRef": {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass"}}})
     stays = "is immutable while workload quota reserved"
-    wanted = {("<nil>", f"priorityClassRef.{it} {stays}") for it in ("group", "kind")}
+    wanted = {("<nil>", f"priorityClassRef.{name} {stays}") for name in ("group", "kind")}
     assert reported(by_definition(new, old)) == reported(by_engine(new, old)) == wanted
 
 
 def test_every_rule_is_broken_by_a_case() -> None:
     cases = {(kind, message) for kind, _, _, message in BROKEN} | {(kind, message) for kind, *_, message in CHANGED}
     cases |= {
-        ("Workload", f"priorityClassRef.{it} is immutable while workload quota reserved") for it in ("group", "kind")
+        ("Workload", f"priorityClassRef.{name} is immutable while workload quota reserved")
+        for name in ("group", "kind")
     }
     served = {kind: crd(kind)["spec"]["versions"][1]["schema"]["openAPIV3Schema"] for kind in KINDS}
     rules = {(kind, rule["message"]) for kind, schema in served.items() for _, rule in rules_of(schema)}
@@ -142,12 +143,12 @@ def cases() -> Iterator[tuple[Plain, list[str]]]:
 @pytest.mark.skipif(not VERDICTS.is_file(), reason="no recorded verdicts here")
 def test_a_definition_takes_and_refuses_what_the_server_does() -> None:
     """The rules of metadata are other ones: what the server said of them is not compared, and all get a good one."""
-    schemas = {(kind, it): CrdSchema.of(crd(kind), it) for kind in KINDS for it in ("v1beta1", "v1beta2")}
+    schemas = {(kind, name): CrdSchema.of(crd(kind), name) for kind in KINDS for name in ("v1beta1", "v1beta2")}
     counts: Counter[str] = Counter()
     for plain, refused in cases():
-        of_metadata = [it for it in refused if it.startswith(("META ", "metadata."))]
-        wanted = sorted(LONG.sub(r'"\1..."', it) for it in refused if it not in of_metadata)
-        if of_metadata and not any(it for it in wanted if NOT_CHECKED not in it):
+        of_metadata = [row for row in refused if row.startswith(("META ", "metadata."))]
+        wanted = sorted(LONG.sub(r'"\1..."', row) for row in refused if row not in of_metadata)
+        if of_metadata and not any(row for row in wanted if NOT_CHECKED not in row):
             counts["metadata alone"] += 1
             continue
         named = {**plain, "metadata": {"name": "o", "namespace": "n"}}
@@ -156,7 +157,7 @@ def test_a_definition_takes_and_refuses_what_the_server_does() -> None:
             schema.stored(named)
             found = []
         except RefusedError as error:
-            found = sorted(f"{it['field']}: {it['message']}" for it in error.causes)
+            found = sorted(f"{cause['field']}: {cause['message']}" for cause in error.causes)
         assert found == wanted, json.dumps(plain)
         counts["refused" if wanted else "taken"] += 1
     assert (counts["taken"], counts["refused"], counts["metadata alone"]) == (1198, 2733, 859)
@@ -164,14 +165,14 @@ def test_a_definition_takes_and_refuses_what_the_server_does() -> None:
 
 @pytest.mark.skipif(not VERDICTS.is_file(), reason="no recorded verdicts here")
 def test_what_the_server_refused_for_its_metadata_is_refused() -> None:
-    schemas = {(kind, it): CrdSchema.of(crd(kind), it) for kind in KINDS for it in ("v1beta1", "v1beta2")}
+    schemas = {(kind, name): CrdSchema.of(crd(kind), name) for kind in KINDS for name in ("v1beta1", "v1beta2")}
     n_unreadable = 0
     for plain, refused in cases():
         if refused:
             with pytest.raises(RefusedError) as found:
                 schemas[plain["kind"], plain["apiVersion"].split("/")[1]].stored(plain)
             n_unreadable += found.value.code == 400
-            assert found.value.code == 422 or any(it.startswith("META ") for it in refused)
+            assert found.value.code == 422 or any(row.startswith("META ") for row in refused)
     assert n_unreadable > 700
 
 

@@ -57,7 +57,7 @@ def refused(made: CrdSchema, new: Any, old: Any = None, subresource: str = "") -
     try:
         made.stored(new, old, subresource=subresource)
     except RefusedError as error:
-        return [f"{it['field']}: {it['message']}" for it in error.causes]
+        return [f"{cause['field']}: {cause['message']}" for cause in error.causes]
     return []
 
 
@@ -252,7 +252,10 @@ def test_who_an_object_is_and_its_metadata() -> None:
 def test_a_refusal_names_the_object() -> None:
     with pytest.raises(RefusedError) as found:
         schema(fields(a=TEXT, b=TEXT)).stored(thing({"a": 1, "b": 2}))
-    wrong = [f'spec.{it}: Invalid value: "integer": spec.{it} in body must be of type string: "integer"' for it in "ab"]
+    wrong = [
+        f'spec.{letter}: Invalid value: "integer": spec.{letter} in body must be of type string: "integer"'
+        for letter in "ab"
+    ]
     assert (found.value.code, found.value.reason) == (422, "Invalid")
     assert str(found.value) == f'Thing.example.com "o" is invalid: [{", ".join(wrong)}]'
     assert found.value.status["details"] == {
@@ -262,13 +265,14 @@ def test_a_refusal_names_the_object() -> None:
         "causes": [
             {
                 "reason": "FieldValueTypeInvalid",
-                "message": 'Invalid value: "integer": ' + it.partition(": ")[2].partition(": ")[2].partition(": ")[2],
-                "field": it.partition(":")[0],
+                "message": 'Invalid value: "integer": '
+                + letter.partition(": ")[2].partition(": ")[2].partition(": ")[2],
+                "field": letter.partition(":")[0],
             }
-            for it in wrong
+            for letter in wrong
         ],
     }
-    assert [it.field for it in found.value.problems] == ["spec.a", "spec.b"]
+    assert [problem.field for problem in found.value.problems] == ["spec.a", "spec.b"]
 
 
 @pytest.mark.parametrize(
@@ -371,28 +375,28 @@ def test_formats_are_those_of_a_server() -> None:
 
 def test_kueues_definitions_have_all_kinds_and_serve_the_newer_version() -> None:
     made = crds()
-    assert {it["spec"]["names"]["kind"] for it in made} == set(KINDS)
-    assert [it["metadata"]["name"] for it in made] == sorted(it["metadata"]["name"] for it in made)
-    for it in made:
-        assert [(one["name"], one["served"], one["storage"]) for one in it["spec"]["versions"]] == [
+    assert {other["spec"]["names"]["kind"] for other in made} == set(KINDS)
+    assert [other["metadata"]["name"] for other in made] == sorted(other["metadata"]["name"] for other in made)
+    for other in made:
+        assert [(one["name"], one["served"], one["storage"]) for one in other["spec"]["versions"]] == [
             ("v1beta1", False, False),
             ("v1beta2", True, True),
         ]
-    with_status = {it["spec"]["names"]["kind"] for it in made if "subresources" in it["spec"]["versions"][1]}
+    with_status = {other["spec"]["names"]["kind"] for other in made if "subresources" in other["spec"]["versions"][1]}
     assert with_status == {"AdmissionCheck", "ClusterQueue", "Cohort", "LocalQueue", "MultiKueueCluster", "Workload"}
-    namespaced = {it["spec"]["names"]["kind"] for it in made if it["spec"]["scope"] == "Namespaced"}
+    namespaced = {other["spec"]["names"]["kind"] for other in made if other["spec"]["scope"] == "Namespaced"}
     assert namespaced == {"LocalQueue", "Workload"}
     with pytest.raises(ValueError, match="no kind 'Job'"):
         crd("Job")
 
 
 def test_older_releases_serve_both_versions_and_show_less() -> None:
-    for it in crds(release="0.20.0-devel"):
-        assert [one["served"] for one in it["spec"]["versions"]] == [True, True]
+    for other in crds(release="0.20.0-devel"):
+        assert [one["served"] for one in other["spec"]["versions"]] == [True, True]
 
     def columns(kind: str, release: str) -> tuple[list[str], list[str]]:
         listed = crd(kind, release=release)["spec"]["versions"][1]["additionalPrinterColumns"]
-        return tuple([it["name"] for it in listed if ("priority" in it) is wide] for wide in (False, True))  # type: ignore[return-value]
+        return tuple([column["name"] for column in listed if ("priority" in column) is wide] for wide in (False, True))  # type: ignore[return-value]
 
     assert columns("ClusterQueue", "0.20.0") == (
         ["Cohort", "Pending Workloads"],

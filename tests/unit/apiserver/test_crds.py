@@ -25,12 +25,12 @@ def test_a_kind_comes_and_goes_with_its_definition() -> None:
         after = client.get(THINGS).code
         assert client.server.api.list("Thing")[0] == []
     assert (before, created, after) == (404, 201, 404)
-    assert {it["type"]: it["status"] for it in made["status"]["conditions"]} == {
+    assert {condition["type"]: condition["status"] for condition in made["status"]["conditions"]} == {
         "NamesAccepted": "True",
         "Established": "True",
     }
     assert made["status"]["storedVersions"] == ["v1"]
-    assert [it["name"] for it in discovered] == ["things", "things/status"]
+    assert [resource["name"] for resource in discovered] == ["things", "things/status"]
 
 
 def test_a_definition_waits_for_objects_that_wait() -> None:
@@ -124,7 +124,7 @@ def test_versions_that_a_webhook_converts_are_refused_plainly() -> None:
 
 
 def test_kueues_older_version_is_never_mistaken_for_the_newer_one() -> None:
-    crd = next(it for it in kueue_crds() if it["spec"]["names"]["kind"] == "LocalQueue")
+    crd = next(kueue_crd for kueue_crd in kueue_crds() if kueue_crd["spec"]["names"]["kind"] == "LocalQueue")
     (served,) = crd["spec"]["versions"]
     crd["spec"]["versions"] = [served, {**served, "name": "v1beta1", "storage": False}]
     with cluster() as client:
@@ -197,6 +197,6 @@ def test_kinds_may_be_away_for_a_moment() -> None:
     with cluster() as client:
         client.server.kinds.hide("batch", "jobs")
         away = client.get(JOBS)
-        names = [it["name"] for it in client.get("/apis/apps/v1").body["resources"]]
+        names = [resource["name"] for resource in client.get("/apis/apps/v1").body["resources"]]
         client.server.kinds.show("batch", "jobs")
         assert (away.code, client.get(JOBS).code, "deployments" in names) == (404, 200, True)

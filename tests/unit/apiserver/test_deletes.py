@@ -27,7 +27,7 @@ def owner(manifest: Object, *, blocks: bool = False) -> Object:
 
 
 def names(client: Client, path: str = MAPS) -> list[str]:
-    return [it["metadata"]["name"] for it in client.get(path).body["items"]]
+    return [item["metadata"]["name"] for item in client.get(path).body["items"]]
 
 
 def test_what_is_deleted_has_gone() -> None:
@@ -78,7 +78,7 @@ def test_many_are_deleted_by_labels() -> None:
         for name in "abc":
             client.post(MAPS, config_map(name, labels={"team": "x" if name < "c" else "y"}))
         reply = client.delete(f"{MAPS}?labelSelector=team%3Dx")
-        assert [it["metadata"]["name"] for it in reply.body["items"]] == ["a", "b"]
+        assert [item["metadata"]["name"] for item in reply.body["items"]] == ["a", "b"]
         assert names(client) == ["c"]
 
 
@@ -105,7 +105,7 @@ def test_one_owner_is_enough_to_stay() -> None:
         client.delete(f"{JOBS}/one")
         client.server.collect_garbage()
         left = client.get(f"{MAPS}/own").body["metadata"]["ownerReferences"]
-    assert [it["name"] for it in left] == ["two"]
+    assert [reference["name"] for reference in left] == ["two"]
 
 
 def test_who_names_an_owner_that_never_was_goes() -> None:

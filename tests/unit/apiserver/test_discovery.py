@@ -25,16 +25,16 @@ def test_groups_name_their_versions_and_the_preferred_one() -> None:
     with cluster() as client:
         assert client.post(CRDS, crd).code == 201
         group = client.get("/apis/example.com").body
-        named = {it["name"] for it in client.get("/apis").body["groups"]}
-    assert [it["version"] for it in group["versions"]] == ["v10", "v2", "v1beta1", "v1alpha1"]
+        named = {group["name"] for group in client.get("/apis").body["groups"]}
+    assert [version["version"] for version in group["versions"]] == ["v10", "v2", "v1beta1", "v1alpha1"]
     assert group["preferredVersion"] == {"groupVersion": "example.com/v10", "version": "v10"}
     assert {"batch", "apps", "example.com"} <= named
 
 
 def test_resources_of_a_version_have_names_verbs_and_subresources() -> None:
     with cluster() as client:
-        core = {it["name"]: it for it in client.get("/api/v1").body["resources"]}
-        apps = {it["name"]: it for it in client.get("/apis/apps/v1").body["resources"]}
+        core = {resource["name"]: resource for resource in client.get("/api/v1").body["resources"]}
+        apps = {resource["name"]: resource for resource in client.get("/apis/apps/v1").body["resources"]}
     assert core["pods"] == {
         "name": "pods",
         "singularName": "pod",
@@ -68,7 +68,7 @@ def test_open_api_says_nothing_in_all_forms() -> None:
 def test_frameworks_have_kinds_of_their_own() -> None:
     server = HttpApiServer()
     server.load(framework_crds())
-    kinds = {(it.group, it.kind) for it in server.kinds}
+    kinds = {(kind.group, kind.kind) for kind in server.kinds}
     assert {
         ("jobset.x-k8s.io", "JobSet"),
         ("ray.io", "RayCluster"),

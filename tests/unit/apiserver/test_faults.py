@@ -71,11 +71,18 @@ def test_a_seed_draws_the_same_faults_again() -> None:
 
 def test_faults_happen_to_requests_that_they_fit() -> None:
     everything = SeededFaults(seed=0, rates=dict.fromkeys(FaultKind, 1.0))
-    ask = [Request.of(*it, {}) for it in (("GET", MAPS), ("POST", MAPS), ("GET", f"{MAPS}?watch=1"), ("GET", "/api"))]
-    kinds = [everything(it) for it in ask]
-    assert [None if it is None or it.refusal is None else it.refusal.code for it in kinds] == [429, 409, 429, None]
+    ask = [
+        Request.of(*entry, {}) for entry in (("GET", MAPS), ("POST", MAPS), ("GET", f"{MAPS}?watch=1"), ("GET", "/api"))
+    ]
+    kinds = [everything(entry) for entry in ask]
+    assert [None if kind is None or kind.refusal is None else kind.refusal.code for kind in kinds] == [
+        429,
+        409,
+        429,
+        None,
+    ]
     watches = SeededFaults(seed=0, rates={FaultKind.WATCH_IS_GONE: 1.0})
-    assert [watches(it) is not None for it in ask] == [False, False, True, False]
+    assert [watches(entry) is not None for entry in ask] == [False, False, True, False]
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.1])

@@ -52,7 +52,7 @@ def test_jobs_are_created_listed_patched_and_deleted() -> None:
         with pytest.raises(ApiException) as missing:
             batch.read_namespaced_job("sum", "lab")
     assert (made.metadata.name, made.spec.backoff_limit) == ("sum", 6)
-    assert ([it.metadata.name for it in listed.items], patched.spec.parallelism) == (["sum"], 3)
+    assert ([item.metadata.name for item in listed.items], patched.spec.parallelism) == (["sum"], 3)
     assert (replaced.spec.suspend, replaced.status.active) == (False, 2)
     assert (missing.value.status, missing.value.reason) == (404, "Not Found")
 
@@ -68,7 +68,7 @@ def test_custom_objects_are_watched_and_applied() -> None:
         custom.patch_namespaced_custom_object_status(*KUEUE, "w", status, field_manager="kueue", force=True)
         custom.delete_namespaced_custom_object(*KUEUE, "w")
         events = first(2, custom.list_namespaced_custom_object, *KUEUE, resource_version=version)
-        seen = [(it["type"], it["object"]["status"]["conditions"][0]["type"]) for it in events]
+        seen = [(event["type"], event["object"]["status"]["conditions"][0]["type"]) for event in events]
     assert seen == [("MODIFIED", "Admitted"), ("DELETED", "Admitted")]
 
 
@@ -79,7 +79,7 @@ def test_typed_watches_read_what_happens() -> None:
             body = kubernetes.V1ConfigMap(metadata=kubernetes.V1ObjectMeta(name=name), data={"x": "y"})
             core.create_namespaced_config_map("lab", body)
         events = first(2, core.list_namespaced_config_map, "lab")
-        seen = [(it["type"], it["object"].metadata.name) for it in events]
+        seen = [(event["type"], event["object"].metadata.name) for event in events]
     assert seen == [("ADDED", "a"), ("ADDED", "b")]
 
 

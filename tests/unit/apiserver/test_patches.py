@@ -45,7 +45,7 @@ def test_a_json_patch_is_carried_out_in_order_or_not_at_all() -> None:
         failed = client.patch(f"{MAPS}/cm", [{"op": "test", "path": "/data/a", "value": "1"}], JSON_PATCH)
         missing = client.patch(f"{MAPS}/cm", [{"op": "remove", "path": "/data/none"}], JSON_PATCH)
         wrong: list[Any] = [{}, [{"op": "x", "path": "/a"}]]
-        nonsense = [client.patch(f"{MAPS}/cm", it, JSON_PATCH).code for it in wrong]
+        nonsense = [client.patch(f"{MAPS}/cm", row, JSON_PATCH).code for row in wrong]
     assert (new["data"], new["metadata"]["labels"]) == ({"a": "2", "c": "2"}, {})
     assert (failed.code, missing.code, nonsense) == (422, 422, [400, 400])
     assert failed.message == "the server rejected our request due to an error in our request"
@@ -143,7 +143,7 @@ def test_conditions_and_owners_are_merged_by_their_keys() -> None:
         assert status == {"status": {"conditions": [{**old, "status": "True"}, other]}}
     owners = {"metadata": {"ownerReferences": [{"uid": "1", "name": "a"}]}}
     added = {"metadata": {"ownerReferences": [{"uid": "2", "name": "b"}]}}
-    names = [it["name"] for it in merged(("", "Pod"), owners, added)["metadata"]["ownerReferences"]]
+    names = [reference["name"] for reference in merged(("", "Pod"), owners, added)["metadata"]["ownerReferences"]]
     assert names == ["a", "b"]
 
 

@@ -27,7 +27,7 @@ MINUTE = 60 * 10**9
 def names(body: dict[str, object]) -> list[str]:
     items = body["items"]
     assert isinstance(items, list)
-    return [it["metadata"]["name"] for it in items]
+    return [item["metadata"]["name"] for item in items]
 
 
 def test_a_missing_object_is_not_found_in_the_words_of_the_server() -> None:
@@ -69,10 +69,10 @@ def test_pages_show_the_list_as_it_was_at_first() -> None:
         client.post(MAPS, config_map("m2a"))
         second = client.get(f"{MAPS}?limit=2&continue={first['metadata']['continue']}").body
         third = client.get(f"{MAPS}?limit=2&continue={second['metadata']['continue']}").body
-    assert [names(it) for it in (first, second, third)] == [["m0", "m1"], ["m2", "m3"], ["m4"]]
+    assert [names(entry) for entry in (first, second, third)] == [["m0", "m1"], ["m2", "m3"], ["m4"]]
     assert first["metadata"]["remainingItemCount"] == 3
     assert "continue" not in third["metadata"]
-    assert len({it["metadata"]["resourceVersion"] for it in (first, second, third)}) == 1
+    assert len({entry["metadata"]["resourceVersion"] for entry in (first, second, third)}) == 1
 
 
 def test_a_page_is_gone_once_changes_are_compacted() -> None:
@@ -138,8 +138,11 @@ def test_a_table_has_the_name_and_the_age() -> None:
         client.server.api.now = START + 5 * MINUTE
         table = client.get(JOBS, TABLE).body
         one = client.get(f"{JOBS}/sum", TABLE).body
-    assert (table["kind"], [it["name"] for it in table["columnDefinitions"]]) == ("Table", ["Name", "Age"])
-    assert [it["cells"] for it in table["rows"]] == [["sum", "5m"]] == [it["cells"] for it in one["rows"]]
+    assert (table["kind"], [definition["name"] for definition in table["columnDefinitions"]]) == (
+        "Table",
+        ["Name", "Age"],
+    )
+    assert [row["cells"] for row in table["rows"]] == [["sum", "5m"]] == [row["cells"] for row in one["rows"]]
     assert table["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
 
 
@@ -163,8 +166,8 @@ def test_a_table_has_the_columns_of_the_definition() -> None:
         status = {"status": {"conditions": [{"type": "Other", "status": "x"}, {"type": "Ready", "status": "True"}]}}
         client.patch(f"{things}/t/status", status)
         table = client.get(things, TABLE).body
-    assert [it["cells"] for it in table["rows"]] == [["t", "q", "True", 7, "0s"]]
-    assert [it["priority"] for it in table["columnDefinitions"]] == [0, 0, 0, 1, 0]
+    assert [row["cells"] for row in table["rows"]] == [["t", "q", "True", 7, "0s"]]
+    assert [definition["priority"] for definition in table["columnDefinitions"]] == [0, 0, 0, 1, 0]
 
 
 def test_metadata_alone_is_given_to_who_wants_no_more() -> None:
@@ -173,7 +176,7 @@ def test_metadata_alone_is_given_to_who_wants_no_more() -> None:
         client.post(MAPS, config_map())
         listed = client.get(MAPS, accept).body
     assert listed["kind"] == "PartialObjectMetadataList"
-    assert [it.keys() for it in listed["items"]] == [{"metadata", "kind", "apiVersion"}]
+    assert [item.keys() for item in listed["items"]] == [{"metadata", "kind", "apiVersion"}]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_a_watch_sends_what_happens_after_its_version() -> None:
             client.delete(f"{MAPS}/between")
             seen = watch.take(3)
     assert events(seen) == [("ADDED", "between"), ("MODIFIED", "old"), ("DELETED", "between")]
-    versions = [int(it["object"]["metadata"]["resourceVersion"]) for it in seen]
+    versions = [int(raw["object"]["metadata"]["resourceVersion"]) for raw in seen]
     assert versions == sorted(set(versions))
     assert seen[0]["object"]["kind"] == "ConfigMap"
 
@@ -74,7 +74,7 @@ def test_an_object_comes_into_a_selection_and_leaves_it() -> None:
             for data, team in (("2", "a"), ("3", "a"), ("4", "b"), ("5", "b")):
                 client.patch(f"{MAPS}/m", {"data": {"a": data}, "metadata": {"labels": {"team": team}}})
             seen = watch.take(3)
-    assert [(it["type"], it["object"]["data"]["a"]) for it in seen] == [
+    assert [(raw["type"], raw["object"]["data"]["a"]) for raw in seen] == [
         ("ADDED", "2"),
         ("MODIFIED", "3"),
         ("DELETED", "3"),
@@ -88,7 +88,7 @@ def test_a_watch_ends_in_time_with_a_bookmark() -> None:
     with cluster() as client, client.watch(MAPS, query) as watch:
         client.post("/api/v1/namespaces", namespace("other"))
         seen = watch.rest()
-    assert [it["type"] for it in seen] == ["BOOKMARK"]
+    assert [object_["type"] for object_ in seen] == ["BOOKMARK"]
     assert seen[0]["object"]["metadata"]["resourceVersion"] == "2"
     assert not watch.is_broken
 
@@ -131,7 +131,7 @@ def test_old_changes_are_forgotten_and_new_ones_kept() -> None:
             client.patch(f"{MAPS}/m", {"data": {"a": str(index)}})
         version = int(newest(client))
         with client.watch(MAPS, "resourceVersion=2&timeoutSeconds=0") as old:
-            assert [it["type"] for it in old.rest()] == ["ERROR"]
+            assert [object_["type"] for object_ in old.rest()] == ["ERROR"]
         with client.watch(MAPS, f"resourceVersion={version - 5}&timeoutSeconds=0") as new:
             assert len(new.rest()) == 5
         assert len(client.server.api.history) <= 11
@@ -161,7 +161,7 @@ def test_watches_end_on_request() -> None:
         seen = {}
         for name in faults:
             with client.watch(MAPS, f"pretty={name}&resourceVersion=1") as watch:
-                seen[name] = ([it["type"] for it in watch.rest()], watch.is_broken)
+                seen[name] = ([object_["type"] for object_ in watch.rest()], watch.is_broken)
     assert seen == {
         "few": (["ADDED"] * 2, False),
         "broken": (["ADDED"], True),

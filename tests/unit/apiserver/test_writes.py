@@ -39,11 +39,11 @@ def test_a_seed_draws_the_same_uids_and_names_again() -> None:
     def drawn() -> list[str]:
         with cluster() as client:
             made = [client.post(MAPS, {**config_map(), "metadata": {"generateName": "m-"}}).body for _ in range(3)]
-        return [it["metadata"][key] for it in made for key in ("name", "uid")]
+        return [body["metadata"][key] for body in made for key in ("name", "uid")]
 
     names = drawn()
     assert names == drawn()
-    assert all(re.fullmatch("m-[bcdfghjklmnpqrstvwxz2456789]{5}", it) for it in names[::2])
+    assert all(re.fullmatch("m-[bcdfghjklmnpqrstvwxz2456789]{5}", name) for name in names[::2])
     assert len(set(names)) == 6
 
 

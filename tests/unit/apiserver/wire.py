@@ -45,7 +45,7 @@ class Reply:
 
     @property
     def causes(self) -> list[tuple[str, str]]:
-        return [(it["field"], it["message"]) for it in self.body["details"]["causes"]]
+        return [(cause["field"], cause["message"]) for cause in self.body["details"]["causes"]]
 
 
 class Client:
@@ -132,7 +132,7 @@ class Watch:
 
     def take(self, count: int) -> list[Object]:
         """So many events, after which nothing comes."""
-        taken = [it for it in (self.next() for _ in range(count)) if it is not None]
+        taken = [number for number in (self.next() for _ in range(count)) if number is not None]
         assert self.is_silent(0.02)
         return taken
 
@@ -188,4 +188,4 @@ def pod(name: str = "p", metadata: Object | None = None, **spec: Any) -> Object:
 
 
 def events(watch: list[Object]) -> list[tuple[str, str]]:
-    return [(it["type"], it["object"]["metadata"].get("name", "")) for it in watch]
+    return [(object_["type"], object_["object"]["metadata"].get("name", "")) for object_ in watch]

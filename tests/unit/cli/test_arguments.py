@@ -81,7 +81,7 @@ def test_a_misspelled_value_is_suggested(capsys: pytest.CaptureFixture[str]) -> 
     ],
 )
 def test_options_stand_anywhere(arguments: list[str], state: str, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [it.replace("STATE", state).replace("team/job-b-3c8fb", "b") for it in arguments]
+    arguments = [argument.replace("STATE", state).replace("team/job-b-3c8fb", "b") for argument in arguments]
     assert main([*arguments, "-q"] if "--" not in arguments else [arguments[0], "-q", *arguments[1:]]) == ExitCode.OK
     assert capsys.readouterr().out.startswith("team/job-b-")
 
@@ -90,7 +90,7 @@ def test_options_stand_anywhere(arguments: list[str], state: str, capsys: pytest
 def test_a_forecast_takes_options_between_state_and_workload(
     arguments: list[str], state: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = [state if it == "S" else it for it in arguments]
+    arguments = [state if argument == "S" else argument for argument in arguments]
     assert main(["eta", *arguments, "-q", "--run-seconds", "1m", "--workers", "1"]) == ExitCode.OK
     assert '"status": "Pending"' in capsys.readouterr().out
 

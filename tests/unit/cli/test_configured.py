@@ -65,7 +65,7 @@ def workloads(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list
     """The statuses of workloads after a run, and what it says on standard error."""
     assert main(["run", "queues.yaml", "job.yaml", *arguments, "-o", "json"]) == ExitCode.OK
     out, err = capsys.readouterr()
-    return [it["status"] for it in json.loads(out)["workloads"]], err
+    return [workload["status"] for workload in json.loads(out)["workloads"]], err
 
 
 def test_a_configuration_among_the_objects_is_used_with_a_note(capsys: pytest.CaptureFixture[str]) -> None:

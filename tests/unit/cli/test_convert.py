@@ -42,7 +42,7 @@ NEW: list[dict[str, Any]] = [
 
 
 def objects(text: str) -> list[Any]:
-    return [it.object for it in parse_manifests(text)]
+    return [manifest.object for manifest in parse_manifests(text)]
 
 
 def test_objects_are_written_in_the_newest_version(
@@ -68,7 +68,9 @@ def test_a_directory_is_converted_file_by_file(tmp_path: Path) -> None:
     (given / "more" / "b.json").write_text('{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}}')
     assert main(["convert", "-R", str(given), "--output-dir", str(out)]) == ExitCode.OK
     assert objects((out / "a.yaml").read_text(encoding="utf-8")) == NEW
-    assert [it["metadata"]["name"] for it in objects((out / "more" / "b.yaml").read_text(encoding="utf-8"))] == ["b"]
+    assert [
+        object_["metadata"]["name"] for object_ in objects((out / "more" / "b.yaml").read_text(encoding="utf-8"))
+    ] == ["b"]
 
 
 def test_two_files_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,7 +47,7 @@ def test_help_and_version_show_what_matters(capsys: pytest.CaptureFixture[str]) 
     assert main(["--version"]) == ExitCode.OK
     shown = capsys.readouterr().out
     assert Release.named(DEFAULT_RELEASE).commit in shown
-    assert {it.name for it in releases()} <= {*re.split(r"[,\s]+", shown)}
+    assert {release.name for release in releases()} <= {*re.split(r"[,\s]+", shown)}
     assert main(["run", "--help"]) == ExitCode.OK
     shown = capsys.readouterr().out
     assert "kubectl get" in shown

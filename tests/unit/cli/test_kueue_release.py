@@ -107,7 +107,7 @@ def test_gates_lists_those_of_a_release(any_command: Callable[..., Ran]) -> None
         ("plan", "scenario.yaml", "--wait", "p95<=1h", "--seeds", "1", "--workers", "1"),
         ("test", "policy.yaml"),
     ],
-    ids=lambda it: it[0],
+    ids=lambda entry: entry[0],
 )
 def test_every_command_that_decides_has_it_and_says_it(
     command: tuple[str, ...], any_command: Callable[..., Ran], tmp_path: Path
@@ -177,7 +177,7 @@ def test_two_releases_are_compared(scenario: Callable[..., Any]) -> None:
 def test_a_sweep_varies_the_release(scenario: Callable[..., Any]) -> None:
     found = scenario("sweep", "--grid", "cluster.kueue=[0.17, '0.18.2']")
     assert found["kueue"] == {"version": "v0.16.9"}
-    assert [it["kueue"]["version"] for it in found["points"]] == ["v0.17.8", "v0.18.2"]
+    assert [point["kueue"]["version"] for point in found["points"]] == ["v0.17.8", "v0.18.2"]
 
 
 def test_a_scenario_goes_before_the_variable(scenario: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def test_nothing_is_said_where_labels_would_not_help(text: str, ran: Callable[..
     "labels", [("tier=gold,site=b",), ("team:tier=gold", "site=a"), ("tier=iron,site=a", "team:tier=gold")]
 )
 def test_labels_can_be_given(labels: tuple[str, ...], ran: Callable[..., Ran]) -> None:
-    options = [part for it in labels for part in ("--namespace-labels", it)]
+    options = [part for label in labels for part in ("--namespace-labels", label)]
     assert "1 Admitted" in ran("run", "in.yaml", *options).out
     assert ran("check", "in.yaml", *options).out == "nothing found\n"
     assert "tier: gold" in ran("run", "in.yaml", "-o", "yaml", *options).out

@@ -123,7 +123,7 @@ def test_a_misspelled_kind_is_corrected_within_its_group(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     kinds = ("batch/v1, kind: Jbo", "acme.io/v1, kind: Cluster", "v1, kind: Nod")
-    text = "---\n".join(f"{{apiVersion: {it}, metadata: {{name: a, namespace: b}}}}\n" for it in kinds)
+    text = "---\n".join(f"{{apiVersion: {kind}, metadata: {{name: a, namespace: b}}}}\n" for kind in kinds)
     Path("in.yaml").write_text(text, encoding="utf-8")
     assert main(["run", "in.yaml"]) == ExitCode.OK
     hint = "; Jbo: did you mean Job?; Nod: did you mean Node?\n"

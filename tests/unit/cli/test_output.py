@@ -50,9 +50,9 @@ def test_an_inactive_queue_is_shown_with_its_reason(command: Callable[..., Ran])
 def test_yaml_holds_the_statuses_and_can_be_read_again(command: Callable[..., Ran]) -> None:
     first = command("in.yaml", "-o", "yaml", text=QUEUES + JOB % ("a", 2) + JOB % ("b", 1))
     objects = [manifest.object for manifest in parse_manifests(first.out)]
-    kinds = [it["kind"] for it in objects]
+    kinds = [object_["kind"] for object_ in objects]
     assert kinds == ["Namespace", "ResourceFlavor", "ClusterQueue", "LocalQueue", "Job", "Workload", "Job", "Workload"]
-    assert [bool(it.get("status")) for it in objects] == [
+    assert [bool(object_.get("status")) for object_ in objects] == [
         kind in ("ClusterQueue", "LocalQueue", "Workload") for kind in kinds
     ]
     again = command("in.yaml", "-o", "yaml", text=first.out)
@@ -81,7 +81,10 @@ def test_what_a_workload_with_quota_waits_for_is_shown(command: Callable[..., Ra
     document = json.loads(command("in.yaml", "-o", "json", text=CHECKED + PROVISIONING + QUEUED + JOB % ("a", 1)).out)
     (check,) = document["workloads"][0]["admissionChecks"]
     assert (check["name"], check["state"], check["retryCount"]) == ("dws", "Pending", 0)
-    assert [(it["name"], it["active"], it["reason"]) for it in document["admissionChecks"]] == [("dws", True, "Active")]
+    assert [
+        (admission_check["name"], admission_check["active"], admission_check["reason"])
+        for admission_check in document["admissionChecks"]
+    ] == [("dws", True, "Active")]
 
 
 def test_a_check_without_its_config_is_not_active(command: Callable[..., Ran]) -> None:

@@ -18,7 +18,7 @@ EXAMPLE = ROOT / "examples" / "rendered"
 PAGE = (ROOT / "docs" / "charts-and-kustomizations.md").read_text(encoding="utf-8")
 HELM = "helm template team-queues examples/rendered/chart"
 KUSTOMIZE = "kubectl kustomize examples/rendered/kustomization/vision"
-QUEUES, JOBS = (EXAMPLE.joinpath(it).read_text(encoding="utf-8") for it in ("queues.yaml", "jobs.yaml"))
+QUEUES, JOBS = (EXAMPLE.joinpath(name).read_text(encoding="utf-8") for name in ("queues.yaml", "jobs.yaml"))
 PRINTED = {
     HELM: QUEUES,
     f"{HELM} --set cohort=": QUEUES.replace("cohortName: company", "cohortName: "),

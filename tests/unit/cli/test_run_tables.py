@@ -70,12 +70,12 @@ def test_placements_name_nodes_by_host_and_other_domains_by_their_path() -> None
     run = simulate(world(HOSTS), events, now=NOW)
     (at, one, host, n), *rack = placed(run)
     assert (at, one, n) == (0, "ns/one", 1)
-    assert [it[:2] for it in rack] == [(5, "ns/rack")] * 2
-    assert sum(it[3] for it in rack) == 4
-    assert host not in [it[2] for it in rack]
+    assert [entry[:2] for entry in rack] == [(5, "ns/rack")] * 2
+    assert sum(entry[3] for entry in rack) == 4
+    assert host not in [entry[2] for entry in rack]
     assert all(domain.levels == (HOST,) for domain in run.domains)
     run = simulate(world(RACKS), events, now=NOW)
-    assert [it[1:] for it in placed(run)] == [("ns/one", "b/r0", 1), ("ns/rack", "b/r1", 4)]
+    assert [row[1:] for row in placed(run)] == [("ns/one", "b/r0", 1), ("ns/rack", "b/r1", 4)]
     assert run.domains == (Domain((BLOCK, RACK), ("b", "r0")), Domain((BLOCK, RACK), ("b", "r1")))
 
 
@@ -90,7 +90,7 @@ def test_a_lost_node_and_the_one_in_its_place_are_recorded() -> None:
     objects = [*world(HOSTS), node("sick", "b", "r0", ready="False"), node("gpu", "b", "r2", taints=[GPU])]
     run = simulate(objects, events, now=NOW)
     assert changes(run) == [(0, "sick", True), (40, "n0", True), (45, "n3", True), (60, "n0", False), (70, "n3", False)]
-    (first, *after), (replaced, *_) = placed(run), [it for it in run.steps if it.kind is StepKind.REPLACED]
+    (first, *after), (replaced, *_) = placed(run), [step for step in run.steps if step.kind is StepKind.REPLACED]
     assert first == (0, "ns/job", "n0", 2)
     assert [(at, name) for at, name, *_ in after] == [((replaced.time - run.start) // 10**9, "ns/job")]
 

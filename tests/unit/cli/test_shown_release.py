@@ -120,7 +120,7 @@ def test_of_several_none_is_used(command: Callable[..., Ran]) -> None:
     version, err = release_and_notes(command("in.yaml", "-o", "json", text=text))
     assert version == f"v{DEFAULT_RELEASE}"
     says = f"warning: the objects show several releases of Kueue, so none is used: v0.17.1 of {PLACE}"
-    (line,) = [it for it in err.splitlines() if it.startswith(says)]
+    (line,) = [line for line in err.splitlines() if line.startswith(says)]
     assert line.partition(", v0.18.0 of ")[2].startswith(
         'CustomResourceDefinition "workloads.kueue.x-k8s.io" (in.yaml:'
     )

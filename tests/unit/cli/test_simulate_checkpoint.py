@@ -95,7 +95,7 @@ def test_a_run_interrupted_many_times_has_the_same_result(tmp_path: Path, every_
 def test_random_runs_resumed_after_each_step_have_the_same_result(seed: int, tmp_path: Path) -> None:
     case = random_run(seed)
     head = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
-    settings = {key: it for key, it in case["config"].items() if key in ("waitForPodsReady", "fairSharing")}
+    settings = {key: row for key, row in case["config"].items() if key in ("waitForPodsReady", "fairSharing")}
 
     def begun() -> Stepper:
         stepper = Stepper(
@@ -214,7 +214,7 @@ def test_the_command_resumes_after_kill_9_to_the_same_bytes(tmp_path: Path) -> N
     assert (again.returncode, "a checkpoint exists" in again.stderr) == (2, True)
     resumed = subprocess.run(command(*saves), cwd=tmp_path, capture_output=True, check=True).stdout
     assert resumed == expected
-    assert sorted(it.name for it in tmp_path.iterdir()) == ["queues.yaml", "scenario.yaml"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["queues.yaml", "scenario.yaml"]
 
 
 def test_options_without_a_file_are_refused(tmp_path: Path) -> None:

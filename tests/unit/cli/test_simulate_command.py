@@ -111,7 +111,7 @@ def test_jobs_are_named_after_their_work(simulate: Callable[..., Ran]) -> None:
     named = SCENARIO + entry.replace("- job:", "- name: other\n  job:")
     reported = document(simulate(named, "-o", "json"))
     assert sorted({job["job"] for job in reported["jobs"]})[::3] == ["Job/both-1", "Job/other-1"]
-    assert [(it["name"], it["jobs"]) for it in reported["work"]] == [("both", 3), ("other", 3)]
+    assert [(row["name"], row["jobs"]) for row in reported["work"]] == [("both", 3), ("other", 3)]
 
 
 def test_two_jobs_with_the_same_name_are_refused(simulate: Callable[..., Ran]) -> None:
@@ -268,8 +268,8 @@ def test_an_evicted_job_continues_from_its_last_checkpoint(simulate: Callable[..
     urgent = once.partition("work:\n")[2].replace("- job:", "- name: urgent\n  at: 25\n  job:")
     text = once + urgent.replace("lq}}", "lq, kueue.x-k8s.io/priority-class: high}}")
     ends = [
-        next(job["finished"] for job in document(simulate(it, "-o", "json"))["jobs"] if job["job"] == "Job/both")
-        for it in (text, text.replace("  runs: 1m\n", "  runs: 1m\n  saves: 10s\n", 1))
+        next(job["finished"] for job in document(simulate(entry, "-o", "json"))["jobs"] if job["job"] == "Job/both")
+        for entry in (text, text.replace("  runs: 1m\n", "  runs: 1m\n  saves: 10s\n", 1))
     ]
     # It runs for 25 s, waits for a minute, and has the rest of a minute to run: all of it, or 40 s.
     assert ends == ["2026-01-01T00:02:26Z", "2026-01-01T00:02:06Z"]
@@ -297,7 +297,7 @@ def test_a_checkpoint_needs_some_work(simulate: Callable[..., Ran]) -> None:
 
 def test_results_are_written_into_a_folder(simulate: Callable[..., Ran]) -> None:
     ran = simulate(SCENARIO, "--results", "out", "--results-step", "1m")
-    names = sorted(it.name for it in Path("out").iterdir())
+    names = sorted(path.name for path in Path("out").iterdir())
     assert (ran.code, names) == (
         ExitCode.OK,
         ["cluster_queues.csv", "cohorts.csv", "jobs.csv", "metrics.prom", "summary.json"],

@@ -94,6 +94,6 @@ def test_reading_a_folder_names_what_it_skips(ran: Callable[..., Ran]) -> None:
     names: list[str] = []
     found = read_manifests("tree", skipped=lambda problem: names.append(Path(problem.file).name))
     assert names == sorted(OTHERS)
-    assert [it.object["kind"] for it in found] == ["ResourceFlavor", "ClusterQueue", "LocalQueue"]
+    assert [manifest.object["kind"] for manifest in found] == ["ResourceFlavor", "ClusterQueue", "LocalQueue"]
     with pytest.raises(ManifestError, match="this is a patch and not a Kubernetes object"):
         read_manifests("tree/patch.yaml")

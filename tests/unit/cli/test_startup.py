@@ -36,7 +36,7 @@ def imported(*arguments: str) -> set[str]:
 
 def packages(modules: set[str]) -> set[str]:
     """The packages of this library that have been imported, with at least one of their modules."""
-    return {it.split(".")[1] for it in modules if it.startswith("kueuecore.") and it.count(".") > 1}
+    return {module.split(".")[1] for module in modules if module.startswith("kueuecore.") and module.count(".") > 1}
 
 
 # Limits are a little above what Python 3.11 to 3.14 import: raise one only for a module that the command needs.
@@ -75,7 +75,7 @@ def packages(modules: set[str]) -> set[str]:
 )
 def test_a_command_imports_little(arguments: tuple[str, ...], most: int, most_of_ours: int) -> None:
     modules = imported(*arguments)
-    ours = {it for it in modules if it.startswith("kueuecore")}
+    ours = {module for module in modules if module.startswith("kueuecore")}
     assert len(modules) <= most, sorted(modules)
     assert len(ours) <= most_of_ours, sorted(ours)
 
@@ -83,7 +83,7 @@ def test_a_command_imports_little(arguments: tuple[str, ...], most: int, most_of
 @pytest.mark.parametrize(
     "arguments",
     [("run", "-q", EXAMPLE), ("check", EXAMPLE), ("explain", EXAMPLE, WAITING), ("unblock", EXAMPLE, WAITING)],
-    ids=lambda it: it[0],
+    ids=lambda entry: entry[0],
 )
 def test_a_question_needs_no_arrays(arguments: tuple[str, ...]) -> None:
     modules = imported(*arguments)
@@ -91,7 +91,7 @@ def test_a_question_needs_no_arrays(arguments: tuple[str, ...]) -> None:
     assert packages(modules) <= {"answers", "cli", "findings", "jobs", "objects", "scenarios"}
 
 
-@pytest.mark.parametrize("arguments", [("test", POLICY_TEST), ("simulate", SCENARIO)], ids=lambda it: it[0])
+@pytest.mark.parametrize("arguments", [("test", POLICY_TEST), ("simulate", SCENARIO)], ids=lambda entry: entry[0])
 def test_a_single_cluster_needs_no_fleet_and_no_trace(arguments: tuple[str, ...]) -> None:
     assert packages(imported(*arguments)) & {"api_server", "fleet", "kubernetes", "multikueue", "traces"} == set()
 
@@ -99,7 +99,7 @@ def test_a_single_cluster_needs_no_fleet_and_no_trace(arguments: tuple[str, ...]
 def test_the_package_itself_imports_nothing() -> None:
     code = "import sys; before = set(sys.modules); import kueuecore; print(*{*sys.modules} - before)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert {it for it in ran.stdout.split() if it.startswith("kueuecore")} == {"kueuecore"}
+    assert {part for part in ran.stdout.split() if part.startswith("kueuecore")} == {"kueuecore"}
     assert "typing" not in ran.stdout
 
 

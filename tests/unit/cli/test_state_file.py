@@ -41,7 +41,7 @@ def state(*arguments: str) -> SettledState:
 
 
 def stages(of: SettledState) -> dict[str, str]:
-    return {it.name: str(it.stage) for it in of.engine.workloads()}
+    return {workload.name: str(workload.stage) for workload in of.engine.workloads()}
 
 
 def an_engine(configuration: Configuration, *, keeps_journal: bool = False) -> Engine:
@@ -68,9 +68,9 @@ def test_manifests_stdin_a_saved_engine_and_a_journal_settle_alike(
     (folder / "engine").write_bytes(engine.save())
     (folder / "journal.json").write_text(json.dumps(engine.journal()), encoding="utf-8")
     read = [of_files, of_stream, state("engine"), state("journal.json")]
-    assert [stages(it) for it in read] == [expected] * 4
-    assert len({it.now for it in read}) == 1
-    assert len({str((it.engine.workloads(), it.engine.quota())) for it in read}) == 1
+    assert [stages(manifest) for manifest in read] == [expected] * 4
+    assert len({manifest.now for manifest in read}) == 1
+    assert len({str((manifest.engine.workloads(), manifest.engine.quota())) for manifest in read}) == 1
 
 
 def test_a_saved_engine_from_a_stream_keeps_its_configuration(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,7 @@ TWO_RACKS = topology(RACK, HOST) + node("n1") + node("n2") + node("n3", "r2") + 
 
 def table_of(out: str, first: str) -> list[list[str]]:
     """The rows of the table whose first column is this."""
-    (block,) = [it for it in out.split("\n\n") if it.startswith(first)]
+    (block,) = [part for part in out.split("\n\n") if part.startswith(first)]
     return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in block.strip().splitlines()[1:]]
 
 
@@ -163,7 +163,7 @@ def test_json_has_all_of_it(command: Callable[..., Ran]) -> None:
     (not_placed,) = waiting["notPlaced"]
     assert (not_placed["podSet"], not_placed["asksFor"]) == ("main", f"required {RACK}")
     assert not_placed["why"].startswith(f"no single {RACK} has room for 9 pods: the best has room for 8")
-    rack = next(it for it in document["capacity"] if it["path"] == ["r1"] and it["resource"] == "cpu")
+    rack = next(value for value in document["capacity"] if value["path"] == ["r1"] and value["resource"] == "cpu")
     assert (rack["nodes"], rack["allocatable"], rack["used"], rack["free"]) == (2, "8", "5", "3")
 
 
@@ -177,7 +177,14 @@ def test_the_tables_agree_with_the_engine(command: Callable[..., Ran]) -> None:
     with pytest.raises(ValueError, match=r"level: flavor .f. has the levels .*, not .x."):
         placement.by_level("x")
     assert engine.fork().placements() == (placement,)
-    assert [it.free for it in engine.domain_capacity() if it.resource == "cpu"] == ["3", "8", "0", "3", "4", "4"]
+    assert [capacity.free for capacity in engine.domain_capacity() if capacity.resource == "cpu"] == [
+        "3",
+        "8",
+        "0",
+        "3",
+        "4",
+        "4",
+    ]
     engine.delete("Node", "n1", now=1)
     # Nobody knows where the node stood.
     assert engine.placements()[0].by_level(RACK) == {("n1",): 4, ("r1",): 1}
@@ -204,8 +211,12 @@ def test_pods_on_a_failed_node_are_shown_until_it_is_replaced(capsys: pytest.Cap
 def test_for_lets_a_failed_node_be_replaced(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(lost("--for=2s", "-o", "json")) == ExitCode.OK
     document: Any = json.loads(capsys.readouterr().out)
-    assert [it["failedNodes"] for it in document["workloads"]] == [[], []]
-    assert [it["reason"] for it in document["events"]] == ["EvictedDueToNodeFailures", "QuotaReserved", "Admitted"]
+    assert [other["failedNodes"] for other in document["workloads"]] == [[], []]
+    assert [event["reason"] for event in document["events"]] == [
+        "EvictedDueToNodeFailures",
+        "QuotaReserved",
+        "Admitted",
+    ]
 
 
 def test_a_span_of_time_is_a_duration(capsys: pytest.CaptureFixture[str]) -> None:
@@ -281,7 +292,7 @@ def test_pods_that_may_spread_report_room_in_all_domains() -> None:
 
 def test_a_message_is_split_by_pod_sets() -> None:
     message = "couldn't assign flavors to pod set a: one, two; couldn't assign flavors to pod set b: three"
-    assert [reasons_of(message, it) for it in ("a", "b", "c")] == ["one, two", "three", ""]
+    assert [reasons_of(message, name) for name in ("a", "b", "c")] == ["one, two", "three", ""]
     assert reasons_of("another message", "a") == "another message"
 
 

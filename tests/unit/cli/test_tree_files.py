@@ -58,9 +58,9 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 def test_only_objects_are_read() -> None:
     skipped: list[Problem] = []
     found = read_manifests("tree", recursive=True, skipped=skipped.append)
-    assert {it.source.file for it in found} == {f"tree/{name}" for name in READ}
-    assert {it.file for it in skipped} == {f"tree/{name}" for name in FILES.keys() - READ}
-    words = {it.message.partition(" and ")[0] for it in skipped}
+    assert {manifest.source.file for manifest in found} == {f"tree/{name}" for name in READ}
+    assert {problem.file for problem in skipped} == {f"tree/{name}" for name in FILES.keys() - READ}
+    words = {problem.message.partition(" and ")[0] for problem in skipped}
     assert words == {
         "this describes a Helm chart",
         "this is a template of a Helm chart",

@@ -73,7 +73,7 @@ def test_a_run_adds_the_origin_to_kueues_message_for_people_only(said: Said) -> 
 def test_an_obstacle_names_the_origin_and_what_is_meant(said: Said) -> None:
     def texts(text: str) -> list[str]:
         ran = said("explain", "in.yaml", "Job/one", "-o", "json", text=text)
-        return [it["text"] for it in json.loads(ran)["obstacles"]]
+        return [obstacle["text"] for obstacle in json.loads(ran)["obstacles"]]
 
     has_none = "ClusterQueue cq has no quota for"
     assert texts(QUIET + MISNAMED) == [f"{has_none} acme.io/nup in any flavor; {MEANT}"]

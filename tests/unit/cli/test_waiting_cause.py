@@ -120,7 +120,7 @@ def test_a_job_of_a_scenario_says_what_it_waits_for(tmp_path: Path, capsys: pyte
     head = "apiVersion: kueuecore/v1\nkind: Scenario\nuntil: 1h\ncluster: {objects: [queues.yaml]}\n"
     scenario.write_text(f"{head}work: [{{name: it, job: job.yaml, count: 2, runs: 1m}}]\n", encoding="utf-8")
     document = json.loads(ran(capsys, "simulate", str(scenario), "-q", "-o", "json"))
-    assert [it["message"] for it in document["jobs"]] == [f"({CAUSE})"] * 2
+    assert [job["message"] for job in document["jobs"]] == [f"({CAUSE})"] * 2
 
 
 def test_a_job_of_a_fleet_says_what_it_waits_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,4 +133,4 @@ def test_a_job_of_a_fleet_says_what_it_waits_for(tmp_path: Path, capsys: pytest.
     head = f"apiVersion: kueuecore/v1\nkind: Scenario\nuntil: 1h\n{fleet}"
     scenario.write_text(f"{head}work: [{{name: it, job: job.yaml, count: 2, runs: 1m}}]\n", encoding="utf-8")
     document = json.loads(ran(capsys, "simulate", str(scenario), "-q", "-o", "json"))
-    assert [it["message"] for it in document["jobs"]] == [f"({CAUSE})"] * 2
+    assert [job["message"] for job in document["jobs"]] == [f"({CAUSE})"] * 2

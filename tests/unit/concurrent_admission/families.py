@@ -88,10 +88,10 @@ def look(
 ) -> FamilyReview:
     """What a look comes to; a second one, with all of that done, has nothing to add."""
     review = reconcile_parent(of, variants, queue, now=now, configuration=configuration(**gates))
-    done = {it["metadata"]["name"]: it for it in (of, *variants)}
-    gone = {it["metadata"]["name"] for it in review.deletes}  # type: ignore[index,call-overload]
-    done |= {it["metadata"]["name"]: it for it in (*review.changed, *review.creates)}  # type: ignore[index,call-overload]
-    rest = [it for name, it in done.items() if name not in gone and name != of["metadata"]["name"]]
+    done = {other["metadata"]["name"]: other for other in (of, *variants)}
+    gone = {delete["metadata"]["name"] for delete in review.deletes}  # type: ignore[index,call-overload]
+    done |= {manifest["metadata"]["name"]: manifest for manifest in (*review.changed, *review.creates)}  # type: ignore[index,call-overload]
+    rest = [number for name, number in done.items() if name not in gone and name != of["metadata"]["name"]]
     again = reconcile_parent(done[of["metadata"]["name"]], rest, queue, now=now, configuration=configuration(**gates))
     assert (again.creates, again.deletes, again.changed, again.events) == ((), (), (), ())
     return review
@@ -99,4 +99,7 @@ def look(
 
 def conditions(workload: Any) -> dict[str, tuple[str, str, str]]:
     """Status, reason and message of each condition."""
-    return {it["type"]: (it["status"], it["reason"], it["message"]) for it in workload["status"]["conditions"]}
+    return {
+        other["type"]: (other["status"], other["reason"], other["message"])
+        for other in workload["status"]["conditions"]
+    }

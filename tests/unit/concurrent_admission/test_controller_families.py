@@ -29,7 +29,7 @@ def thing(kind: str, name: str, spec: dict[str, Any], **metadata: Any) -> dict[s
 
 
 def queue(name: str, *flavors: str, cohort: str = "", policy: dict[str, Any] | None = None) -> dict[str, Any]:
-    quotas = [{"name": it, "resources": [{"name": "cpu", "nominalQuota": 1}]} for it in flavors]
+    quotas = [{"name": flavor, "resources": [{"name": "cpu", "nominalQuota": 1}]} for flavor in flavors]
     spec: dict[str, Any] = {
         "namespaceSelector": {},
         "queueingStrategy": "BestEffortFIFO",
@@ -119,7 +119,9 @@ class World:
     def play_job(self) -> None:
         may_run = self.controller.may_run("train-0a1b2", namespace="ns")
         status = (self.find("train-0a1b2") or {}).get("status", {})
-        is_evicted = any(it["type"] == "Evicted" and it["status"] == "True" for it in status.get("conditions", ()))
+        is_evicted = any(
+            other["type"] == "Evicted" and other["status"] == "True" for other in status.get("conditions", ())
+        )
         if is_evicted and "admission" in status and not may_run:
             self.controller.stopped("train-0a1b2", namespace="ns")
         self.is_running = may_run
@@ -142,8 +144,10 @@ class World:
     def variants(self) -> dict[str, dict[str, Any]]:
         found, _ = self.api.list("Workload")
         allowed = "kueue.x-k8s.io/workload-allowed-resource-flavors"
-        made = (it for it in found if it["metadata"].get("ownerReferences", [{}])[0].get("name") == "train-0a1b2")
-        return {it["metadata"]["annotations"][allowed]: it for it in made}
+        made = (
+            error for error in found if error["metadata"].get("ownerReferences", [{}])[0].get("name") == "train-0a1b2"
+        )
+        return {error["metadata"]["annotations"][allowed]: error for error in made}
 
     def runs_on(self) -> str | None:
         """The flavor of the job, as its own Workload says."""
@@ -154,8 +158,8 @@ class World:
 
 
 def condition(manifest: dict[str, Any] | None, kind: str) -> tuple[str, str]:
-    found = (it for it in (manifest or {}).get("status", {}).get("conditions", ()) if it["type"] == kind)
-    return next(((it["status"], it["reason"]) for it in found), ("", ""))
+    found = (other for other in (manifest or {}).get("status", {}).get("conditions", ()) if other["type"] == kind)
+    return next(((other["status"], other["reason"]) for other in found), ("", ""))
 
 
 def filler(name: str, flavor: str, **spec: Any) -> dict[str, Any]:
@@ -203,7 +207,7 @@ def test_a_job_moves_to_the_preferred_flavor_once_that_is_free() -> None:
         world.turn()
         seen.append(world.runs_on())
         world.api.now += SECOND_NS
-    flavors = [it for index, it in enumerate(seen) if index == 0 or it != seen[index - 1]]
+    flavors = [number for index, number in enumerate(seen) if index == 0 or number != seen[index - 1]]
     assert flavors == ["cheap", None, "good"]
     assert world.variants["cheap"]["spec"]["active"] is False
     assert condition(world.variants["cheap"], "Evicted") == ("True", "FlavorMigration")
@@ -258,7 +262,10 @@ def test_writes_that_are_refused_lead_to_the_same_end(seed: int) -> None:
         if world.find("filler") is not None and world.runs_on() == "cheap":
             world.controller.finished("filler", namespace="ns")
     assert world.runs_on() == "good"
-    assert {flavor: it["spec"]["active"] for flavor, it in world.variants.items()} == {"good": True, "cheap": False}
+    assert {flavor: variant["spec"]["active"] for flavor, variant in world.variants.items()} == {
+        "good": True,
+        "cheap": False,
+    }
     assert condition(world.variants["cheap"], "QuotaReserved")[0] == "False"
     assert world.controller.engine.cluster_queue("queue").reserving_workloads == 1
 
@@ -280,7 +287,7 @@ def test_variants_end_with_the_job() -> None:
     world.settle()
     world.controller.finished("train-0a1b2", namespace="ns")
     world.settle()
-    ends = {flavor: condition(it, "Finished") for flavor, it in world.variants.items()}
+    ends = {flavor: condition(variant, "Finished") for flavor, variant in world.variants.items()}
     assert ends == {"good": ("True", "Succeeded"), "cheap": ("True", "Succeeded")}
     assert world.controller.engine.cluster_queue("queue").reserving_workloads == 0
 
@@ -291,7 +298,7 @@ def test_variants_stop_with_their_parent_and_come_back_with_it() -> None:
     world.settle()
     world.api.patch("Workload", "train-0a1b2", {"spec": {"active": False}}, namespace="ns")
     world.settle()
-    assert [it["spec"]["active"] for it in world.variants.values()] == [False, False]
+    assert [variant["spec"]["active"] for variant in world.variants.values()] == [False, False]
     assert (world.runs_on(), world.controller.engine.cluster_queue("queue").reserving_workloads) == (None, 0)
     world.api.patch("Workload", "train-0a1b2", {"spec": {"active": True}}, namespace="ns")
     world.settle()
@@ -311,7 +318,7 @@ def test_gates_open_one_after_the_other_five_minutes_apart() -> None:
     # The preferred one could preempt when it was tried; once its gate is open, it cannot any more.
     world.api.patch("Workload", "low-good", {"spec": {"priority": 20}}, namespace="ns")
     world.settle(seconds=1)
-    gates = {flavor: it["status"].get("preemptionGates") for flavor, it in world.variants.items()}
+    gates = {flavor: variant["status"].get("preemptionGates") for flavor, variant in world.variants.items()}
     assert gates["good"][0]["position"] == "Open"
     assert gates["cheap"][0]["position"] == "Closed"
     assert condition(world.variants["cheap"], "BlockedOnPreemptionGates")[0] == "True"
@@ -344,7 +351,7 @@ def test_a_variant_that_is_refused_is_tried_again_later() -> None:
     world.turn()
     world.turn()
     turn = world.controller.turn(world.api.now)
-    assert [it.object.name.split("-")[2] for it in turn.objects] == ["good", "cheap"]
+    assert [object_.object.name.split("-")[2] for object_ in turn.objects] == ["good", "cheap"]
     world.controller.done(turn.objects[0], Answer(error="no quota for objects"), now=world.api.now)
     assert not world.controller.turn(world.api.now).objects
     world.api.now += SECOND_NS

@@ -35,7 +35,7 @@ THREE = ("bought", "large", "small")
 
 
 def changed(review: FamilyReview) -> dict[str, Any]:
-    return {it["metadata"]["name"]: it for it in review.changed}  # type: ignore[index,call-overload,misc]
+    return {manifest["metadata"]["name"]: manifest for manifest in review.changed}  # type: ignore[index,call-overload,misc]
 
 
 def reported(review: FamilyReview) -> list[tuple[str, str, str]]:
@@ -43,7 +43,7 @@ def reported(review: FamilyReview) -> list[tuple[str, str, str]]:
 
 
 def names(manifests: tuple[Any, ...]) -> list[str]:
-    return [it["metadata"]["name"] for it in manifests]
+    return [manifest["metadata"]["name"] for manifest in manifests]
 
 
 # Which variants there are.
@@ -276,7 +276,7 @@ def test_checks_that_are_not_ready_are_named_where_kueue_does_not_observe() -> N
 def test_variants_end_with_their_parent() -> None:
     end = condition("Finished", True, "Succeeded", "Job finished successfully")
     review = look(parent(saying(end)), [variant("large"), variant("small")], cluster_queue(*TWO))
-    ends = {name: conditions(it) for name, it in changed(review).items()}
+    ends = {name: conditions(row) for name, row in changed(review).items()}
     finished = {"Finished": ("True", "Succeeded", "Job finished successfully")}
     assert ends == {"train-large": finished, "train-small": finished}
 
@@ -326,7 +326,7 @@ KEPT = 'RetainFirstAdmission: another Variant "ns/train-{}" is admitted'
 def test_which_variants_stop_trying(policy: dict[str, str], admitted: str, stops: dict[str, str]) -> None:
     variants = [variant(flavor, running(flavor) if flavor == admitted else {}) for flavor in THREE]
     review = look(parent(), variants, cluster_queue(*THREE, **policy))
-    others = {name: it["spec"]["active"] for name, it in changed(review).items() if name != PARENT}
+    others = {name: row["spec"]["active"] for name, row in changed(review).items() if name != PARENT}
     assert others == {f"train-{flavor}": False for flavor in stops}
     assert reported(review) == [
         (f"train-{flavor}", "DeactivatedVariant", f"Variant Workload deactivated due to {why.format(admitted)}")
@@ -354,7 +354,9 @@ def test_which_variants_try_again(policy: dict[str, str], tries: dict[str, str])
         variant("small", running("small")),
     ]
     review = look(parent(running("small")), variants, cluster_queue(*THREE, **policy))
-    assert {name: it["spec"]["active"] for name, it in changed(review).items()} == {f"train-{it}": True for it in tries}
+    assert {name: row["spec"]["active"] for name, row in changed(review).items()} == {
+        f"train-{other}": True for other in tries
+    }
     assert reported(review) == [
         (f"train-{flavor}", "ActivatedVariant", f"Variant Workload activated due to {why}")
         for flavor, why in tries.items()
@@ -363,7 +365,7 @@ def test_which_variants_try_again(policy: dict[str, str], tries: dict[str, str])
 
 def test_variants_stop_with_their_parent() -> None:
     review = look(parent(active=False), [variant("small"), variant("large")], cluster_queue(*TWO))
-    assert {name: it["spec"]["active"] for name, it in changed(review).items()} == {
+    assert {name: row["spec"]["active"] for name, row in changed(review).items()} == {
         "train-large": False,
         "train-small": False,
     }
@@ -373,9 +375,9 @@ def test_variants_stop_with_their_parent() -> None:
 
 def test_an_evicted_variant_that_may_not_try_gives_its_quota_back_at_once() -> None:
     # The first one is taken care of before; this is the second.
-    variants = [variant(it, running(it, EVICTED), active=False) for it in TWO]
+    variants = [variant(entry, running(entry, EVICTED), active=False) for entry in TWO]
     review = changed(look(parent(active=False), variants, cluster_queue(*TWO)))
-    assert [conditions(it)["QuotaReserved"][0] for it in review.values()] == ["False", "False"]
+    assert [conditions(row)["QuotaReserved"][0] for row in review.values()] == ["False", "False"]
 
 
 # Who is left alone.

@@ -107,18 +107,22 @@ class History:
         held: dict[str, str] = {}
         variants: dict[str, list[dict[str, Any]]] = {}
         found, _ = self.api.list("Workload")
-        for it in found:
-            parent = parent_of(it)
+        for error in found:
+            parent = parent_of(error)
             if parent is None:
                 continue
-            variants.setdefault(parent[1], []).append(it)
-            is_over = condition(it, "Finished")[0] == "True" or it["spec"].get("active") is False
-            if condition(it, "QuotaReserved")[0] == "True" and not is_over:
-                assert held.setdefault(flavor_of(it), it["metadata"]["name"]) == it["metadata"]["name"]
-        for it in found:
-            if is_parent(it) and condition(it, "Admitted")[0] == "True" and condition(it, "Finished")[0] != "True":
-                flavor = it["status"]["admission"]["podSetAssignments"][0]["flavors"]["cpu"]
-                own = [v for v in variants[it["metadata"]["name"]] if flavor_of(v) == flavor]
+            variants.setdefault(parent[1], []).append(error)
+            is_over = condition(error, "Finished")[0] == "True" or error["spec"].get("active") is False
+            if condition(error, "QuotaReserved")[0] == "True" and not is_over:
+                assert held.setdefault(flavor_of(error), error["metadata"]["name"]) == error["metadata"]["name"]
+        for error in found:
+            if (
+                is_parent(error)
+                and condition(error, "Admitted")[0] == "True"
+                and condition(error, "Finished")[0] != "True"
+            ):
+                flavor = error["status"]["admission"]["podSetAssignments"][0]["flavors"]["cpu"]
+                own = [v for v in variants[error["metadata"]["name"]] if flavor_of(v) == flavor]
                 assert [condition(v, "QuotaReserved")[0] for v in own] == ["True"]
 
     def play_on(self) -> None:
@@ -139,5 +143,5 @@ def test_each_job_ends_once_and_no_flavor_is_given_twice(seed: int) -> None:
     history.play_on()
     found, _ = history.api.list("Workload")
     assert len(found) == N_JOBS * (1 + len(FLAVORS))
-    assert {condition(it, "Finished")[0] for it in found} == {"True"}
+    assert {condition(error, "Finished")[0] for error in found} == {"True"}
     assert history.controller.engine.cluster_queue("queue").reserving_workloads == 0

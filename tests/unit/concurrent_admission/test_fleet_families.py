@@ -23,10 +23,13 @@ def test_a_worker_runs_a_job_through_variants_and_keeps_none_of_them() -> None:
     assert fleet.running(namespace="ns", name="job") == ["west"]
     # The copy of the manager's Workload, and a variant for each flavor.
     owned = [
-        it["metadata"].get("ownerReferences", [{}])[0].get("kind") for it in fleet.objects("Workload", cluster="west")
+        object_["metadata"].get("ownerReferences", [{}])[0].get("kind")
+        for object_ in fleet.objects("Workload", cluster="west")
     ]
     assert sorted(owned, key=str) == ["Job", "Workload", "Workload"]
     fleet.wait(400)
     (workload,) = fleet.objects("Workload")
-    assert {it["type"]: it["reason"] for it in workload["status"]["conditions"]}["Finished"] == "Succeeded"
+    assert {condition["type"]: condition["reason"] for condition in workload["status"]["conditions"]}[
+        "Finished"
+    ] == "Succeeded"
     assert fleet.objects("Workload", cluster="west") == []

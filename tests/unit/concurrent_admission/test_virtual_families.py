@@ -16,7 +16,7 @@ LABEL = "kueue.x-k8s.io/concurrent-admission-parent"
 
 
 def queues(mode: str = "TryPreferredFlavors") -> str:
-    flavors = ", ".join(f"{{name: {it}, resources: [{{name: cpu, nominalQuota: 1}}]}}" for it in ("good", "cheap"))
+    flavors = ", ".join(f"{{name: {name}, resources: [{{name: cpu, nominalQuota: 1}}]}}" for name in ("good", "cheap"))
     return f"""
 {{apiVersion: v1, kind: Namespace, metadata: {{name: ns}}}}
 ---
@@ -53,7 +53,7 @@ def job(name: str, *, at: float, seconds: float) -> Happening:
 
 
 def steps(run: Any) -> list[tuple[float, str, str]]:
-    return [((it.time - run.start) / SECOND_NS, it.kind.value, it.key.partition("/")[2]) for it in run.steps]
+    return [((step.time - run.start) / SECOND_NS, step.kind.value, step.key.partition("/")[2]) for step in run.steps]
 
 
 def test_a_job_moves_to_the_preferred_flavor_once_that_is_free() -> None:
@@ -84,7 +84,7 @@ def test_a_job_stays_where_it_was_admitted_first_if_its_queue_wants_that() -> No
         now=NOW,
         configuration=configuration(),
     )
-    assert [it for it in steps(run) if it[2] == "second-2"][-1][:2] == (106, "Finished")
+    assert [step for step in steps(run) if step[2] == "second-2"][-1][:2] == (106, "Finished")
     assert run.engine.workload("second-2", namespace="ns").flavors == {"main": {"cpu": "cheap"}}
 
 

@@ -184,5 +184,5 @@ objectRetentionPolicies: {workloads: {afterFinished: 5s}}
         happened += history.play()
         if history.leader.controller.engine.configuration == configuration:
             stored = history.cluster.list("Workload")[0]
-            assert not [it for it in stored if "Finished" in conditions_that_hold(it)], f"in history {seed}"
+            assert not [letter for letter in stored if "Finished" in conditions_that_hold(letter)], f"in history {seed}"
     assert happened["deletions"] > 20

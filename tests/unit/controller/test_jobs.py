@@ -83,7 +83,9 @@ class Cluster:
 
     def condition(self, kind: str) -> tuple[str, str] | None:
         conditions = self.workload().get("status", {}).get("conditions", ())
-        return next(((it["status"], it["reason"]) for it in conditions if it["type"] == kind), None)
+        return next(
+            ((condition["status"], condition["reason"]) for condition in conditions if condition["type"] == kind), None
+        )
 
 
 def test_a_job_runs_from_its_creation_to_its_end() -> None:
@@ -234,7 +236,7 @@ def test_a_job_that_comes_anew_under_its_name_gets_a_workload_of_its_own() -> No
     cluster.api.create(batch(2))
     for _ in range(6):
         cluster.step()
-    assert [it["spec"]["podSets"][0]["count"] for it in cluster.api.list("Workload")[0]] == [2]
+    assert [letter["spec"]["podSets"][0]["count"] for letter in cluster.api.list("Workload")[0]] == [2]
     assert cluster.condition("Admitted") == ("True", "Admitted")
 
 
@@ -376,5 +378,5 @@ def test_a_save_of_the_loop_has_no_jobs() -> None:
     cluster.api.delete("Job", "j", namespace="n")
     cluster.step()
     saved: Any = cluster.loop.save()
-    assert {it["kind"] for it in saved["objects"]} <= cluster.loop.kinds.keys()
+    assert {object_["kind"] for object_ in saved["objects"]} <= cluster.loop.kinds.keys()
     assert "Job" not in json.dumps(saved["versions"])

@@ -400,13 +400,13 @@ def test_usage_for_admission_fair_sharing_is_weighted() -> None:
 )
 def test_what_is_switched_off_is_not_shown(configuration: str, silent: str) -> None:
     on = "admissionFairSharing: {usageHalfLifeTime: 1h, usageSamplingInterval: 5m}"
-    for it, is_shown in ((lab(on), True), (lab(configuration), False)):
+    for entry, is_shown in ((lab(on), True), (lab(configuration), False)):
         for name in ("one", "two", "three"):
-            it.submit(name)
-        it.turn()
+            entry.submit(name)
+        entry.turn()
         job = created("Job", "2026-01-01T00:00:00Z")
-        it.metrics.workload_created(job, job)
-        assert any(f"kueue_{silent}" in key or f"_{silent}" in key for key in it.samples()) == is_shown
+        entry.metrics.workload_created(job, job)
+        assert any(f"kueue_{silent}" in key or f"_{silent}" in key for key in entry.samples()) == is_shown
 
 
 def test_the_gate_of_cohorts_is_about_their_places_alone() -> None:
@@ -471,12 +471,12 @@ def test_the_page_can_be_read_and_no_counter_goes_down(happenings: list[tuple[st
 
 def check_buckets(samples: Samples) -> None:
     """Buckets count up, the last counts all."""
-    for family, it in FAMILIES.items():
+    for family, other in FAMILIES.items():
         rows: dict[str, list[float]] = {}
         for key, value in samples.items():
             if key.startswith(f"kueue_{family}_bucket{{"):
                 rows.setdefault(re.sub(r'le="[^"]*",?', "", key).replace(",}", "}"), []).append(value)
         for key, values in rows.items():
-            assert len(values) == len(it.bounds) + 1
+            assert len(values) == len(other.bounds) + 1
             assert values == sorted(values)
             assert samples[key.replace("_bucket{", "_count{")] == values[-1]

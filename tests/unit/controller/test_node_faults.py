@@ -52,8 +52,8 @@ def sends_once() -> type[Controller]:
     class SendsOnce(Controller):
         def turn(self, now: TimeLike) -> Turn:
             turn = super().turn(now)
-            objects = [it for it in turn.objects if (it.object, uid_of(it)) not in released]
-            released.update((it.object, uid_of(it)) for it in objects if it.verb is Verb.PATCH)
+            objects = [object_ for object_ in turn.objects if (object_.object, uid_of(object_)) not in released]
+            released.update((object_.object, uid_of(object_)) for object_ in objects if object_.verb is Verb.PATCH)
             return replace(turn, objects=tuple(objects))
 
     return SendsOnce

@@ -86,7 +86,7 @@ class Cluster:
     def hosts(self) -> dict[str, str]:
         """By pod, the host to which it was released; empty while it waits."""
         pods = self.server.list("Pod")[0]
-        return {it["metadata"]["name"]: it["spec"].get("nodeSelector", {}).get(HOST, "") for it in pods}
+        return {pod["metadata"]["name"]: pod["spec"].get("nodeSelector", {}).get(HOST, "") for pod in pods}
 
     def status(self, name: str) -> Json:
         status: Json = self.server.get("Workload", name, namespace="ns")["status"]
@@ -134,7 +134,7 @@ def test_pods_are_released_once_their_workload_is_admitted() -> None:
     cluster.controller.done(write, Answer(answer), now=cluster.server.now)
     assert cluster.controller.next_wake(cluster.server.now) == cluster.server.now
     releases = cluster.controller.turn(cluster.server.now).objects
-    assert [(it.verb, it.workload, it.object.key) for it in releases] == [
+    assert [(release.verb, release.workload, release.object.key) for release in releases] == [
         (Verb.PATCH, ("ns", "w"), "ns/w-0"),
         (Verb.PATCH, ("ns", "w"), "ns/w-1"),
     ]
@@ -229,7 +229,7 @@ def test_removed_gates_are_counted() -> None:
     cluster = started(controller=Controller(status_delay_seconds=None, metrics=metrics))
     cluster.settle()
     text = metrics.text(cluster.controller.engine)
-    (line,) = (it for it in text.splitlines() if it.startswith("kueue_pod_scheduling_gate_removal_seconds_count"))
+    (line,) = (line for line in text.splitlines() if line.startswith("kueue_pod_scheduling_gate_removal_seconds_count"))
     assert 'gate="kueue.x-k8s.io/topology"' in line or "kueue.x-k8s.io/topology" in line
     assert line.endswith(" 2")
 
@@ -429,10 +429,10 @@ def test_a_heartbeat_is_what_an_engine_takes_for_no_change(change: Callable[[Jso
 def finalizers(turn: Turn) -> list[tuple[str, Any]]:
     """The finalizers that are to be written, by Topology."""
     written: list[tuple[str, Any]] = []
-    for it in turn.objects:
-        manifest: Any = it.manifest
-        assert (it.verb, it.object.kind, it.workload) == (Verb.PATCH, "Topology", ("", ""))
-        written.append((it.object.name, manifest["metadata"]["finalizers"]))
+    for object_ in turn.objects:
+        manifest: Any = object_.manifest
+        assert (object_.verb, object_.object.kind, object_.workload) == (Verb.PATCH, "Topology", ("", ""))
+        written.append((object_.object.name, manifest["metadata"]["finalizers"]))
     return written
 
 

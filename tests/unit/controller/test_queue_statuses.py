@@ -81,7 +81,7 @@ def test_the_status_of_a_cluster_queue_is_what_kueue_writes() -> None:
         "message": "Can admit new workloads",
         "observedGeneration": 1,
     }
-    assert {k: it for k, it in world.status("ClusterQueue", "cluster-queue").items() if k != "conditions"} == {
+    assert {k: row for k, row in world.status("ClusterQueue", "cluster-queue").items() if k != "conditions"} == {
         "flavorsReservation": usage("1", borrowed="0"),
         "flavorsUsage": usage("1", borrowed="0"),
         "pendingWorkloads": 1,
@@ -96,7 +96,7 @@ def test_the_status_of_a_local_queue_is_what_kueue_writes() -> None:
     world.cluster.create(workload("waits"))
     world.come_to_rest()
     assert world.active("LocalQueue", "jobs") == ("True", "Ready", "Can submit new workloads to localQueue")
-    assert {k: it for k, it in world.status("LocalQueue", "jobs").items() if k != "conditions"} == {
+    assert {k: job for k, job in world.status("LocalQueue", "jobs").items() if k != "conditions"} == {
         "flavorsReservation": usage("1"),
         "flavorsUsage": usage("1"),
         "pendingWorkloads": 1,
@@ -146,7 +146,7 @@ def test_what_others_write_into_a_status_stays() -> None:
     world.cluster.patch("ClusterQueue", "cluster-queue", patch, subresource="status")
     world.come_to_rest()
     status = world.status("ClusterQueue", "cluster-queue")
-    assert [it["type"] for it in status["conditions"]] == ["Mine", "Active"]
+    assert [condition["type"] for condition in status["conditions"]] == ["Mine", "Active"]
     assert (status["theirs"], status["pendingWorkloads"]) == (1, 0)
 
 
@@ -208,9 +208,9 @@ def test_an_open_write_is_not_sent_twice_and_a_lost_one_again_later() -> None:
     assert 5 * SECOND_NS < wake - world.now <= 10 * SECOND_NS
     world.cluster.now = wake
     again = world.controller.turn(wake)
-    assert [it.manifest for it in again.objects] == [
-        {**it.manifest, "status": after.manifest["status"]}
-        for it, after in zip(turn.objects, again.objects, strict=True)
+    assert [object_.manifest for object_ in again.objects] == [
+        {**object_.manifest, "status": after.manifest["status"]}
+        for object_, after in zip(turn.objects, again.objects, strict=True)
     ]
 
 

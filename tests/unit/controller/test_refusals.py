@@ -118,7 +118,7 @@ def test_a_kind_of_that_name_in_another_group_is_nobody_s_business() -> None:
 def test_a_list_is_taken_but_for_what_is_wrong_and_not_at_all_if_it_is_of_another_kind() -> None:
     found = controller()
     problems = found.resync("Workload", [workload("b1"), workload("b2") | {"x": {1}}, workload("b3")], now=NOW)
-    assert [str(it.object) for it in problems] == ['Workload "a/b2"']
+    assert [str(problem.object) for problem in problems] == ['Workload "a/b2"']
     assert [found.workload(name, namespace="a") is not None for name in ("w1", "b1", "b2", "b3")] == [
         False,
         True,

@@ -65,7 +65,7 @@ def test_a_finished_workload_goes_after_its_retention() -> None:
     turn = world.turn()
     (deletion,) = turn.objects
     assert deletion.manifest["metadata"]["uid"] == world.stored("w")["metadata"]["uid"]  # type: ignore[index,call-overload]
-    assert [(it.reason, it.message) for it in turn.events] == [
+    assert [(event.reason, event.message) for event in turn.events] == [
         ("Deleted", "Deleted finished workload due to elapsed retention")
     ]
     world.carry_out(turn)
@@ -92,7 +92,7 @@ def test_a_deletion_that_was_refused_is_tried_again_and_told_once() -> None:
     world.carry_out(world.turn())
     world.watch()
     turn = world.turn()
-    assert [it.reason for it in turn.events] == ["Deleted"]
+    assert [event.reason for event in turn.events] == ["Deleted"]
     (deletion,) = turn.objects
     world.controller.done(deletion, Answer(error="not now"), now=world.now)
     assert world.controller.next_wake(world.now) == world.now + SECOND_NS

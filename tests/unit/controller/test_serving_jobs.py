@@ -30,8 +30,8 @@ class Cluster:
         self.jobs = JobController(self.loop, configuration=JobsConfiguration(frameworks=[framework]))
         self.now = 0
         queue: Json = {"apiVersion": f"{AN}v1beta2", "kind": "LocalQueue", "metadata": {"name": "lq", "namespace": "n"}}
-        for it in (Namespace("n"), flavor(), cluster_queue(cpu=cpu)):
-            self.api.create(it.to_manifest())
+        for entry in (Namespace("n"), flavor(), cluster_queue(cpu=cpu)):
+            self.api.create(entry.to_manifest())
         self.api.create(queue | {"spec": {"clusterQueue": "cq"}})
         self.look()
 
@@ -45,22 +45,25 @@ class Cluster:
             for work in works:
                 # If two jobs share a Workload, one is quicker, and the other refused.
                 self.jobs.done(work.job, self.api.carry_out(*work.requests), now=self.now)
-            writes = () if any(it.requests for it in works) else self.loop.turn(self.now).writes
+            writes = () if any(work.requests for work in works) else self.loop.turn(self.now).writes
             for write in writes:
                 self.loop.done(write, self.api.carry_out(write), now=self.now)
             self.now += 2 * SECOND_NS
-            if not any(it.requests for it in works) and not writes:
+            if not any(work.requests for work in works) and not writes:
                 return
         raise AssertionError("it never settles")
 
     def gated(self) -> list[str]:
         pods: Any = self.api.list("Pod")[0]
-        return [it["metadata"]["name"] for it in pods if it["spec"].get("schedulingGates")]
+        return [pod["metadata"]["name"] for pod in pods if pod["spec"].get("schedulingGates")]
 
     def conditions(self) -> list[dict[str, tuple[str, str]]]:
         workloads: Any = self.api.list("Workload")[0]
         return [
-            {it["type"]: (it["status"], it["reason"]) for it in workload["status"]["conditions"]}
+            {
+                condition["type"]: (condition["status"], condition["reason"])
+                for condition in workload["status"]["conditions"]
+            }
             for workload in workloads
         ]
 

@@ -28,7 +28,7 @@ def test_what_was_considered_is_reported() -> None:
     for name in ("a", "b"):
         world.cluster.create(workload(name))
     world.settle()
-    assert [(it.name, it.verdict, it.reason) for it in reported] == [
+    assert [(considered.name, considered.verdict, considered.reason) for considered in reported] == [
         ("a", Verdict.RESERVED, ""),
         ("b", Verdict.PENDING, "WaitingForQuota"),
     ]
@@ -61,11 +61,11 @@ def test_what_was_saved_goes_on_without_a_list() -> None:
     before = world.controller
     saved = json.loads(json.dumps(before.save()))
     after = world.controller = Controller.load(saved, now=world.now, configuration=configuration)
-    stages = [{it.key: (it.stage, it.status) for it in one.engine.workloads()} for one in (before, after)]
+    stages = [{other.key: (other.stage, other.status) for other in one.engine.workloads()} for one in (before, after)]
     assert stages[0] == stages[1]
     assert after.engine.quota() == before.engine.quota()
-    used = [it.engine.local_queue("jobs", namespace="default").status["fairSharing"] for it in (before, after)]
-    consumed = [it["admissionFairSharingStatus"]["consumedResources"] for it in used]
+    used = [entry.engine.local_queue("jobs", namespace="default").status["fairSharing"] for entry in (before, after)]
+    consumed = [number["admissionFairSharingStatus"]["consumedResources"] for number in used]
     assert consumed[0] == consumed[1] != {}
     assert (after.watched("Workload"), after.watched("Cohort")) == (before.watched("Workload"), "")
     old = [event for _, event in world.cluster.history]

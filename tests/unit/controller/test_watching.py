@@ -26,7 +26,7 @@ def test_events_may_come_in_any_order_and_twice(seed: int) -> None:
     Random(seed).shuffle(events)
     for event in events:
         world.controller.observe(event, now=world.now)
-    found = {it.name: it.priority for it in world.controller.engine.workloads()}
+    found = {other.name: other.priority for other in world.controller.engine.workloads()}
     assert found == {"a": -1, "b": 1}
     world.seen = world.cluster.version
     world.settle()
@@ -42,13 +42,13 @@ def test_a_list_says_what_has_gone() -> None:
     late = world.cluster.create(workload("late"))
     world.watch()
     kept = [
-        {k: v for k, v in it.items() if k not in ("kind", "apiVersion")}
-        for it in listed
-        if "b" not in str(it["metadata"]["name"])
+        {k: v for k, v in object_.items() if k not in ("kind", "apiVersion")}
+        for object_ in listed
+        if "b" not in str(object_["metadata"]["name"])
     ]
     assert world.controller.resync("Workload", kept, now=world.now, resource_version=version) == ()
-    assert [it.name for it in world.controller.engine.workloads()] == ["a", "late"], "that is newer than the list"
-    gone = next(it for it in listed if it["metadata"]["name"] == "b")
+    assert [other.name for other in world.controller.engine.workloads()] == ["a", "late"], "that is newer than the list"
+    gone = next(object_ for object_ in listed if object_["metadata"]["name"] == "b")
     assert not world.controller.observe({"type": "MODIFIED", "object": gone}, now=world.now)
     assert world.controller.workload("late", namespace="default") == late
 
@@ -69,7 +69,7 @@ def test_a_list_reports_what_was_not_taken() -> None:
     listed = [workload("bad") | {"spec": 1}, workload("good")]
     problems = world.controller.resync("Workload", listed, now=START)
     assert [problem.field for problem in problems] == ["spec"]
-    assert [it.name for it in world.controller.engine.workloads()] == ["good"]
+    assert [other.name for other in world.controller.engine.workloads()] == ["good"]
 
 
 def test_an_error_of_a_watch_says_to_list_again() -> None:

@@ -122,7 +122,7 @@ def test_a_workload_that_has_gone_is_not_written_any_more() -> None:
     world = World(quota=1)
     world.cluster.create(workload("a"))
     world.cluster.create(workload("b"))
-    (write,) = (it for it in world.turn().writes if it.name == "a")
+    (write,) = (write for write in world.turn().writes if write.name == "a")
     world.cluster.delete("Workload", "a", namespace="default")
     world.controller.done(write, Answer(error="gone", code=404), now=world.now)
     assert not world.controller.done(write, Answer(), now=world.now)
@@ -136,7 +136,10 @@ def test_others_may_write_to_a_status_too() -> None:
     world.cluster.create(workload("w") | {"status": {"x": [1], "conditions": [{"type": "Mine", "status": "True"}]}})
     world.settle()
     status = world.stored("w")["status"]
-    assert (status["x"], [it["type"] for it in status["conditions"]]) == ([1], ["Mine", "QuotaReserved", "Admitted"])
+    assert (status["x"], [condition["type"] for condition in status["conditions"]]) == (
+        [1],
+        ["Mine", "QuotaReserved", "Admitted"],
+    )
 
 
 def test_a_victim_is_evicted_stopped_and_queued_again() -> None:

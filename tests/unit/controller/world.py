@@ -85,7 +85,11 @@ class World:
 
     def holding(self) -> list[str]:
         """The names of those that have Admitted in the cluster."""
-        return [it["metadata"]["name"] for it in self.cluster.list("Workload")[0] if "Admitted" in conditions(it)]
+        return [
+            letter["metadata"]["name"]
+            for letter in self.cluster.list("Workload")[0]
+            if "Admitted" in conditions(letter)
+        ]
 
     def usage(self) -> str:
         return next(row.usage for row in self.controller.engine.quota())
@@ -93,4 +97,4 @@ class World:
 
 def conditions(manifest: dict[str, Any]) -> dict[str, str]:
     found = manifest.get("status", {}).get("conditions", ())
-    return {it["type"]: it["reason"] for it in found if it["status"] == "True"}
+    return {condition["type"]: condition["reason"] for condition in found if condition["status"] == "True"}

@@ -86,8 +86,10 @@ def anonymised(text: str, seed: int | None = None, **options: str) -> Anonymised
 
 def of_history(history: History) -> list[Manifest]:
     """Its objects, and the workloads that come later."""
-    moves = (it.object for it in history.moves if it.kind is MoveKind.APPLY and it.object is not None)
-    return [Manifest(it) for it in (*history.objects, *(it for it in moves if it["kind"] == "Workload"))]
+    moves = (move.object for move in history.moves if move.kind is MoveKind.APPLY and move.object is not None)
+    return [
+        Manifest(object_) for object_ in (*history.objects, *(move for move in moves if move["kind"] == "Workload"))
+    ]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -99,7 +101,7 @@ def test_anonymised_examples_lead_to_the_same_decisions(folder: str) -> None:
     assert World.of(map(Manifest, found.objects)).newest_time() in (now, None)
 
 
-@pytest.mark.parametrize("draw", [random_history, random_contest, random_topology], ids=lambda it: it.__name__)
+@pytest.mark.parametrize("draw", [random_history, random_contest, random_topology], ids=lambda entry: entry.__name__)
 @pytest.mark.parametrize("seed", [None, 3])
 def test_anonymised_random_worlds_lead_to_the_same_decisions(draw: type[History], seed: int | None) -> None:
     n_preemptions = 0
@@ -116,10 +118,10 @@ def test_anonymised_random_worlds_lead_to_the_same_decisions(draw: type[History]
 def test_no_user_chosen_name_is_left() -> None:
     found = anonymised(SECRETS)
     text = yaml.safe_dump_all(found.objects)
-    assert [it for it in OLD.split() if re.search(rf"(?i)\b{it}", text)] == []
+    assert [part for part in OLD.split() if re.search(rf"(?i)\b{part}", text)] == []
     assert found.dropped == {"Job": 1}
     assert "kueue.x-k8s.io/v1beta2" in text
-    (workload,) = (it for it in found.objects if it["kind"] == "Workload")
+    (workload,) = (object_ for object_ in found.objects if object_["kind"] == "Workload")
     assert workload["spec"]["podSets"][0]["template"]["spec"]["tolerations"] == [  # type: ignore[index,call-overload]
         {"key": "example.com/label-2", "operator": "Equal", "value": "value-2", "effect": "NoSchedule"}
     ]
@@ -136,13 +138,13 @@ def test_new_names_keep_the_order_of_the_old() -> None:
 
 
 def test_resources_keep_their_order_by_name_and_by_hash() -> None:
-    names = ["cpu", "memory", "nvidia.com/gpu", "tokens", *(f"{it}.example/x" for it in "azqmdk")]
+    names = ["cpu", "memory", "nvidia.com/gpu", "tokens", *(f"{letter}.example/x" for letter in "azqmdk")]
     for seed in (None, 1, 2):
         new = new_resources(names, seed=seed)
-        assert sorted(new) == sorted(new, key=lambda it: new[it])
-        assert sorted(new, key=fnv1a) == sorted(new, key=lambda it: fnv1a(new[it]))
-        assert {it for it in names if new[it] == it} == {"cpu", "memory", "nvidia.com/gpu"}
-        assert [it for it in new if ("/" in it) != ("/" in new[it])] == []
+        assert sorted(new) == sorted(new, key=lambda resource: new[resource])
+        assert sorted(new, key=fnv1a) == sorted(new, key=lambda resource: fnv1a(new[resource]))
+        assert {name for name in names if new[name] == name} == {"cpu", "memory", "nvidia.com/gpu"}
+        assert [resource for resource in new if ("/" in resource) != ("/" in new[resource])] == []
 
 
 def test_a_changed_order_is_reported_as_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +162,7 @@ def test_move_to_shifts_all_times_together() -> None:
     manifests = read_manifests(EXAMPLES / "taking-back")
     now = World.of(manifests).newest_time() or 0
     found = anonymise(manifests, Deciding(now=now), move_to="2020-01-01T00:00:00Z")
-    times = [it["metadata"].get("creationTimestamp") for it in found.objects if it["kind"] == "Workload"]  # type: ignore[union-attr]
+    times = [object_["metadata"].get("creationTimestamp") for object_ in found.objects if object_["kind"] == "Workload"]  # type: ignore[union-attr]
     assert times == [None, "2019-12-31T23:30:00Z", "2020-01-01T00:00:00Z", "2019-12-31T23:40:00Z"]
     assert found.differences == ()
     with pytest.raises(ManifestError, match="move them to another time"):
@@ -256,11 +258,14 @@ status:
 def test_kinds_of_owners_and_conditions_that_nobody_knows_are_renamed() -> None:
     found = anonymise(parse_manifests(FOREIGN), Deciding(now=0, trusted=True))
     assert found.differences == ()
-    (workload,) = (it for it in found.objects if it["kind"] == "Workload")
+    (workload,) = (object_ for object_ in found.objects if object_["kind"] == "Workload")
     owners = list_at(workload, "metadata", "ownerReferences")
-    types = [(text_at(it, "apiVersion"), text_at(it, "kind"), text_at(it, "name")) for it in owners]
+    types = [(text_at(owner, "apiVersion"), text_at(owner, "kind"), text_at(owner, "name")) for owner in owners]
     assert types == [("group-1/v2", "Owner1", "owner-1"), ("ray.io/v1", "RayJob", "owner-1")]
-    conditions = [(text_at(it, "type"), text_at(it, "reason")) for it in list_at(workload, "status", "conditions")]
+    conditions = [
+        (text_at(condition, "type"), text_at(condition, "reason"))
+        for condition in list_at(workload, "status", "conditions")
+    ]
     assert conditions == [("example.com/condition-1", "Other"), ("Requeued", "BackoffFinished")]
     assert found.names.by_category["ownerKind"] == {"WarpDrive": "Owner1"}
 

@@ -35,4 +35,4 @@ def test_every_option_is_on_the_page(capsys: pytest.CaptureFixture[str]) -> None
         main([command, "--help"])
         options = set(re.findall(r"(?<=  )--[a-z-]+|(?<=, )--[a-z-]+", capsys.readouterr().out))
         common = {"--help", "--recursive", "--output", "--quiet"}
-        assert [it for it in sorted(options - common) if it not in PAGE] == []
+        assert [option for option in sorted(options - common) if option not in PAGE] == []

@@ -66,8 +66,8 @@ def test_preemptions_of_random_contests_shrink() -> None:
     n_shrunk = 0
     for seed in range(30):
         history = random_contest(seed)
-        moves = (it.object for it in history.moves if it.object is not None and it.object["kind"] == "Workload")
-        manifests = [Manifest(it) for it in (*history.objects, *moves)]
+        moves = (move.object for move in history.moves if move.object is not None and move.object["kind"] == "Workload")
+        manifests = [Manifest(object_) for object_ in (*history.objects, *moves)]
         settings = history.parsed_configuration()
         deciding = Deciding(configuration=settings, now=START, trusted=True, max_cycles=100)
         preemptions = deciding.of(manifests).preemptions
@@ -92,11 +92,15 @@ def test_an_unsettled_dump_stays_unsettled() -> None:
 def test_fields_flavors_and_numbers_go_too() -> None:
     manifests, deciding = given("two-teams")
     found = shrink(manifests, deciding, Admits(name="team-b/hotfix"))
-    (job,) = (it for it in found.objects if it["kind"] == "Job")
+    (job,) = (object_ for object_ in found.objects if object_["kind"] == "Job")
     assert job["spec"] == {
         "template": {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "600m"}}}]}}
     }
-    (queue,) = (it for it in found.objects if it["kind"] == "ClusterQueue" and it["metadata"] == {"name": "team-b"})
+    (queue,) = (
+        object_
+        for object_ in found.objects
+        if object_["kind"] == "ClusterQueue" and object_["metadata"] == {"name": "team-b"}
+    )
     assert "namespaceSelector" in queue["spec"]  # type: ignore[operator]
 
 
@@ -146,7 +150,9 @@ def test_the_command_writes_what_run_reads(capsys: pytest.CaptureFixture[str], t
     head = out.read_text().splitlines()[0]
     assert head == "# kueuecore run --now 2026-01-01T09:30:00Z"
     after = json.loads(run(capsys, *head.split()[2:], out, "-o", "json").out)
-    assert {(it["name"], it["reason"]) for it in after["preemptions"]} >= {("sweep", "InCohortReclamation")}
+    assert {(preemption["name"], preemption["reason"]) for preemption in after["preemptions"]} >= {
+        ("sweep", "InCohortReclamation")
+    }
     again = run(capsys, "shrink", EXAMPLES / "taking-back", *names, "-q")
     assert (again.out, again.err) == (out.read_text(), "")
 
@@ -174,11 +180,13 @@ def test_contradictory_options_are_wrong_usage(capsys: pytest.CaptureFixture[str
 def test_other_cohort_trees_are_removed_at_once() -> None:
     copies = [
         Manifest(
-            json.loads(json.dumps(it.object).replace("team-", f"tree-{number}-").replace("company", f"co-{number}"))
+            json.loads(
+                json.dumps(manifest.object).replace("team-", f"tree-{number}-").replace("company", f"co-{number}")
+            )
         )
         for number in range(20)
-        for it in read_manifests(EXAMPLES / "two-teams")
-        if it.object["kind"] != "WorkloadPriorityClass" and it.object["kind"] != "ResourceFlavor"
+        for manifest in read_manifests(EXAMPLES / "two-teams")
+        if manifest.object["kind"] != "WorkloadPriorityClass" and manifest.object["kind"] != "ResourceFlavor"
     ]
     manifests, deciding = given("two-teams")
     alone = shrink(manifests, deciding, KeepsPending(name="team-a/release-build"))

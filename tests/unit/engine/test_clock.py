@@ -30,7 +30,7 @@ def test_cycles_and_reconciles_refuse_an_earlier_time_and_change_nothing() -> No
         with pytest.raises(ValueError, match=REFUSAL):
             call(NOON)
     assert engine.save() == before
-    assert [it.name for it in engine.cycle(ONE).admissions] == ["w"]
+    assert [admission.name for admission in engine.cycle(ONE).admissions] == ["w"]
     engine.reconcile(ONE)
     assert engine.cycle(TWO).cycle == 0
 

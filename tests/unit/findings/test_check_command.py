@@ -68,7 +68,7 @@ def test_the_exit_code_depends_on_the_severity(
 
 def test_findings_are_selected_by_code_prefix_or_name(command: Callable[..., Ran]) -> None:
     def codes(*arguments: str) -> list[str]:
-        return [it["code"] for it in json.loads(command(ODD, "-o", "json", *arguments).out)["findings"]]
+        return [finding["code"] for finding in json.loads(command(ODD, "-o", "json", *arguments).out)["findings"]]
 
     assert codes() == ["KC101", "KC201"]
     assert codes("--select", "KC2") == codes("--ignore", "unused-flavor") == ["KC201"]
@@ -105,7 +105,7 @@ spec:
   suspend: true
   template: {spec: {restartPolicy: Never, containers: [{name: c, resources: {requests: {cpu: 1}}}]}}
 """
-    assert [it.name for it in check(parse_manifests(CLEAN + job))] == ["never-fits"]
+    assert [finding.name for finding in check(parse_manifests(CLEAN + job))] == ["never-fits"]
     assert check(parse_manifests(CLEAN + job.replace("x: z", "check.kueuecore/ignore: never-fits"))) == ()
 
 
@@ -139,10 +139,10 @@ def test_sarif_names_every_rule_and_each_place(command: Callable[..., Ran]) -> N
     assert (document["version"], document["$schema"]) == ("2.1.0", "https://json.schemastore.org/sarif-2.1.0.json")
     (run,) = document["runs"]
     rules = run["tool"]["driver"]["rules"]
-    assert [it["id"] for it in rules] == [it.code for it in RULES]
-    assert {it["defaultConfiguration"]["level"] for it in rules} == {"error", "warning", "note"}
+    assert [rule["id"] for rule in rules] == [rule.code for rule in RULES]
+    assert {rule["defaultConfiguration"]["level"] for rule in rules} == {"error", "warning", "note"}
     first, second = run["results"]
-    assert [rules[it["ruleIndex"]]["id"] for it in (first, second)] == [first["ruleId"], second["ruleId"]]
+    assert [rules[entry["ruleIndex"]]["id"] for entry in (first, second)] == [first["ruleId"], second["ruleId"]]
     assert first["level"] == "warning"
     assert first["locations"] == [
         {
@@ -182,7 +182,7 @@ def test_characters_special_to_github_are_escaped(tmp_path: Path, capsys: pytest
 def test_the_list_has_every_finding(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--list"]) == ExitCode.OK
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
-    assert [(it[0], it[1], it[2]) for it in rows] == [(it.code, it.name, str(it.severity)) for it in RULES]
+    assert [(row[0], row[1], row[2]) for row in rows] == [(rule.code, rule.name, str(rule.severity)) for rule in RULES]
 
 
 def test_write_worlds_writes_files_that_run_reads(
@@ -226,12 +226,12 @@ def test_the_same_objects_give_the_same_bytes(command: Callable[..., Ran]) -> No
 
 def test_findings_are_sorted_by_file_and_line(tmp_path: Path) -> None:
     first, second = (parse_manifests(text, file=name) for name, text in (("b.yaml", ODD), ("a.yaml", flavor("gpu"))))
-    places = [(it.problem.file, it.problem.line) for it in check([*first, *second])]
+    places = [(finding.problem.file, finding.problem.line) for finding in check([*first, *second])]
     assert places == [("b.yaml", 9), ("b.yaml", 22), ("a.yaml", 4)]
 
 
 def test_severities_are_ordered() -> None:
-    assert sorted(Severity, key=lambda it: it.rank) == [Severity.NOTE, Severity.WARNING, Severity.ERROR]
+    assert sorted(Severity, key=lambda entry: entry.rank) == [Severity.NOTE, Severity.WARNING, Severity.ERROR]
 
 
 def test_feature_gates_of_the_command_line_affect_findings(command: Callable[..., Ran]) -> None:
@@ -253,7 +253,7 @@ def test_an_unknown_feature_gate_is_an_error(command: Callable[..., Ran]) -> Non
 def test_progress_reports_how_many_rules_have_run() -> None:
     heard: list[tuple[int, int]] = []
     check(parse_manifests(ODD), select=["KC1", "KC2"], progress=lambda *it: heard.append(it))
-    n_rules = sum(it.code.startswith(("KC1", "KC2")) for it in RULES)
+    n_rules = sum(rule.code.startswith(("KC1", "KC2")) for rule in RULES)
     assert heard == [(n, n_rules) for n in range(n_rules + 1)]
 
 

@@ -52,7 +52,7 @@ EXPECTED: dict[str, list[str]] = {
 
 def test_the_table_has_every_finding() -> None:
     rows = re.findall(r"^\| (KC\d+) \| `([\w-]+)` \| (\w+) \| (.*) \|$", PAGE, re.M)
-    assert rows == [(it.code, it.name, str(it.severity), it.summary) for it in RULES]
+    assert rows == [(rule.code, rule.name, str(rule.severity), rule.summary) for rule in RULES]
 
 
 def test_the_page_shows_what_the_command_prints(
@@ -60,7 +60,7 @@ def test_the_page_shows_what_the_command_prints(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("examples").symlink_to(ROOT / "examples")
-    world = next(it for it in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.M | re.S) if "kind: Workload" in it)
+    world = next(found for found in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.M | re.S) if "kind: Workload" in found)
     Path("starvation.yaml").write_text(world, encoding="utf-8")
     shown = re.findall(r"^\$ kueuecore (.*)\n((?:(?!\$ |```).*\n)*)", PAGE, re.M)
     assert len(shown) == 3
@@ -71,7 +71,7 @@ def test_the_page_shows_what_the_command_prints(
 
 @pytest.mark.parametrize("example", EXPECTED)
 def test_an_example_has_the_findings_that_it_should(example: str) -> None:
-    assert [it.name for it in check(read_manifests(ROOT / "examples" / example))] == EXPECTED[example]
+    assert [finding.name for finding in check(read_manifests(ROOT / "examples" / example))] == EXPECTED[example]
 
 
 def test_every_example_is_checked() -> None:

@@ -63,15 +63,19 @@ def outcome(objects: list[dict[str, Any]]) -> tuple[object, ...]:
     """What could be used where, and who gets which flavors."""
     engine = Engine()
     World.of(objects).apply_to(engine, now=0)
-    potential = [(it.name, it.flavor, it.potential_available) for it in engine.quota() if it.kind == "ClusterQueue"]
+    potential = [
+        (row.name, row.flavor, row.potential_available) for row in engine.quota() if row.kind == "ClusterQueue"
+    ]
     settle(engine, now=0)
-    return potential, [(it.key, it.stage, it.flavors) for it in engine.workloads()]
+    return potential, [(other.key, other.stage, other.flavors) for other in engine.workloads()]
 
 
 def quota_at(objects: list[dict[str, Any]], name: str, path: str) -> dict[str, Any]:
     """The quota of an object that a path such as `spec.resourceGroups[0].flavors[1].resources[0].x` leads to."""
     spec = next(
-        it["spec"] for it in objects if it["kind"] in ("ClusterQueue", "Cohort") and it["metadata"]["name"] == name
+        object_["spec"]
+        for object_ in objects
+        if object_["kind"] in ("ClusterQueue", "Cohort") and object_["metadata"]["name"] == name
     )
     index = int(path.split("flavors[")[1][0])
     quota: dict[str, Any] = spec["resourceGroups"][0]["flavors"][index]["resources"][0]
@@ -81,10 +85,10 @@ def quota_at(objects: list[dict[str, Any]], name: str, path: str) -> dict[str, A
 def limits(objects: list[dict[str, Any]]) -> set[tuple[str, str]]:
     """All limits above 0 that stand in the objects: name and path."""
     return {
-        (it["metadata"]["name"], f"spec.resourceGroups[0].flavors[{i}].resources[0].{limit}")
-        for it in objects
-        if it["kind"] in ("ClusterQueue", "Cohort") and "resourceGroups" in it["spec"]
-        for i, flavor in enumerate(it["spec"]["resourceGroups"][0]["flavors"])
+        (object_["metadata"]["name"], f"spec.resourceGroups[0].flavors[{i}].resources[0].{limit}")
+        for object_ in objects
+        if object_["kind"] in ("ClusterQueue", "Cohort") and "resourceGroups" in object_["spec"]
+        for i, flavor in enumerate(object_["spec"]["resourceGroups"][0]["flavors"])
         for limit in ("borrowingLimit", "lendingLimit")
         if flavor["resources"][0].get(limit)
     }
@@ -104,7 +108,11 @@ def test_removing_a_limit_that_never_binds_changes_nothing(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_a_borrowing_limit_without_a_finding_does_bind(seed: int) -> None:
     objects = world(Random(seed))
-    found = {(it.object.name, it.problem.field) for it in check(objects, select=["KC201"]) if it.object is not None}
+    found = {
+        (finding.object.name, finding.problem.field)
+        for finding in check(objects, select=["KC201"])
+        if finding.object is not None
+    }
     before = Engine()
     World.of(objects).apply_to(before, now=0)
     for name, path in sorted(limits(objects) - found):
@@ -113,7 +121,7 @@ def test_a_borrowing_limit_without_a_finding_does_bind(seed: int) -> None:
             del quota_at(without, name, path)["borrowingLimit"]
             after = Engine()
             World.of(without).apply_to(after, now=0)
-            potential = [[it.potential_available for it in engine.quota()] for engine in (before, after)]
+            potential = [[row.potential_available for row in engine.quota()] for engine in (before, after)]
             assert potential[0] != potential[1], (name, path)
 
 

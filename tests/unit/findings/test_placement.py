@@ -37,7 +37,11 @@ def found(text: str) -> list[Finding]:
 
 @pytest.mark.parametrize("asked", REQUESTS)
 def test_more_pods_than_all_nodes_hold_are_found(asked: str) -> None:
-    (finding,) = [it for it in found(world() + workload("w", "a", 5, request=REQUESTS[asked])) if it.code == "KC506"]
+    (finding,) = [
+        finding
+        for finding in found(world() + workload("w", "a", 5, request=REQUESTS[asked]))
+        if finding.code == "KC506"
+    ]
     assert str(finding.object) == 'Workload "team/w"'
     assert finding.problem.field.startswith("spec.podSets[0]")
 
@@ -74,14 +78,14 @@ def test_the_label_is_named_that_no_node_has() -> None:
 
 def test_in_a_strict_queue_it_also_blocks_others() -> None:
     text = world(spec="queueingStrategy: StrictFIFO") + workload("w", "a", 5, request="{preferred: rack}")
-    assert [it.code for it in found(text + workload("x", "a", 1))] == ["KC601", "KC506"]
+    assert [finding.code for finding in found(text + workload("x", "a", 1))] == ["KC601", "KC506"]
 
 
 @pytest.mark.parametrize("spec", ["", "queueingStrategy: StrictFIFO"])
 @pytest.mark.parametrize("asked", REQUESTS)
 def test_nodes_are_elsewhere_if_none_is_given(asked: str, spec: str) -> None:
     text = HALL + FLAVOR + queue("a", "nominalQuota: 40", spec=spec) + local_queue("a")
-    assert [it.code for it in found(text + workload("w", "a", 5, request=REQUESTS[asked]))] == ["KC502"]
+    assert [finding.code for finding in found(text + workload("w", "a", 5, request=REQUESTS[asked]))] == ["KC502"]
 
 
 def test_pods_without_a_topology_in_flavors_that_have_none_are_said_to_wait() -> None:
@@ -127,5 +131,5 @@ def test_pods_that_no_node_takes_are_found_where_quota_is_short_too() -> None:
     """A workload's own message names the first cause, which others will remove."""
     text = world().replace("nominalQuota: 40", "nominalQuota: 6") + workload("w", "a", 4)
     late = workload("x", "a", 6, request="{required: rack}")
-    (finding,) = [it for it in found(text + late) if it.code == "KC506"]
+    (finding,) = [finding for finding in found(text + late) if finding.code == "KC506"]
     assert str(finding.object) == 'Workload "team/x"'

@@ -448,7 +448,7 @@ def found(text: str, rule: str, *, release: str = "") -> list[tuple[str, str]]:
     """Objects and fields of what a rule finds."""
     configuration = Configuration(release=release) if release else None
     findings = check(parse_manifests(text), configuration=configuration, select=[rule])
-    return [(str(it.object), it.problem.field) for it in findings]
+    return [(str(finding.object), finding.problem.field) for finding in findings]
 
 
 @pytest.mark.parametrize("rule", CASES)
@@ -476,8 +476,8 @@ def test_a_finding_has_a_line_of_its_object_and_a_remedy(rule: str) -> None:
 
 
 def test_every_rule_has_a_case() -> None:
-    assert {it.name for it in RULES} == CASES.keys() | OF_WORK | OF_SETTINGS
+    assert {rule.name for rule in RULES} == CASES.keys() | OF_WORK | OF_SETTINGS
 
 
 def test_codes_and_names_are_unique() -> None:
-    assert len({it.code for it in RULES}) == len({it.name for it in RULES}) == len(RULES)
+    assert len({rule.code for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES)

@@ -94,8 +94,8 @@ def found(objects: str, settings: str, rule: str) -> list[str]:
         configuration_manifest=manifest,
         select=[rule],
     )
-    assert all(it.problem.line and it.problem.remedy for it in hits)
-    return [it.problem.field for it in hits]
+    assert all(hit.problem.line and hit.problem.remedy for hit in hits)
+    return [hit.problem.field for hit in hits]
 
 
 @pytest.mark.parametrize("rule", CASES)
@@ -113,7 +113,7 @@ def test_a_rule_ignores_what_only_looks_like_its_case(rule: str) -> None:
 def test_a_misspelt_output_and_multiplier_are_corrected() -> None:
     settings = f"resources: {{transformations: [{BYTES.replace('devices', 'deviecs').replace('quota/b', 'quota/kb')}]}}"
     hits = check(parse_manifests(GPU), configuration=Configuration.parse(HEAD + settings), select=["KC7"])
-    assert [it.problem.remedy for it in hits] == ["did you mean quota/bytes?", "did you mean acme.com/devices?"]
+    assert [hit.problem.remedy for hit in hits] == ["did you mean quota/bytes?", "did you mean acme.com/devices?"]
 
 
 def test_settings_that_are_not_written_down_are_not_found() -> None:

@@ -31,7 +31,7 @@ def test_a_limit_counts_what_parent_cohorts_withhold() -> None:
 
 
 def test_the_rarer_of_two_units_is_reported() -> None:
-    texts = [queue(name, f"nominalQuota: {it}", cohort="all") for name, it in (("a", 4000), ("b", 4), ("c", 4))]
+    texts = [queue(name, f"nominalQuota: {entry}", cohort="all") for name, entry in (("a", 4000), ("b", 4), ("c", 4))]
     (finding,) = check(parse_manifests(flavor() + "".join(texts)), select=["units-differ"])
     assert str(finding.object) == 'ClusterQueue "a"'
     assert finding.problem.message == (
@@ -57,7 +57,7 @@ def test_misplaced_pods_say_why_kueue_placed_them_there() -> None:
     def messages(text: str, release: str) -> list[tuple[str, str]]:
         configuration = Configuration(release=release)
         findings = check(parse_manifests(text), configuration=configuration, select=["misplaced-pods"])
-        return [(it.problem.message.partition(": ")[2], it.problem.remedy) for it in findings]
+        return [(finding.problem.message.partition(": ")[2], finding.problem.remedy) for finding in findings]
 
     elsewhere = HALL + node("n2", "{pool: q, disk: x}")
     remedy = "end the topology with kubernetes.io/hostname, or use a flavor with these labels"
@@ -82,7 +82,7 @@ def test_a_topology_without_levels_counts_as_missing() -> None:
 
 
 def test_without_the_feature_gate_topologies_are_ignored() -> None:
-    gates = [it.name for it in feature_gates() if it.name.startswith(("TAS", "TopologyAware"))]
+    gates = [gate.name for gate in feature_gates() if gate.name.startswith(("TAS", "TopologyAware"))]
     text = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
     off = Configuration.parse(text, feature_gates=dict.fromkeys(gates, False))
     text = HALL.replace("name: hall}", "name: hal}")
@@ -98,7 +98,7 @@ def test_a_local_queue_of_weight_zero_is_found_once_and_where_usage_decides() ->
 
     def fields(text: str, configuration: Configuration | None = by_usage) -> list[tuple[str, str]]:
         hits = check(parse_manifests(text), configuration=configuration, select=["KC305", "KC412"])
-        return [(it.code, str(it.object)) for it in hits]
+        return [(hit.code, str(hit.object)) for hit in hits]
 
     assert fields(text) == [("KC412", 'LocalQueue "team/z"')]
     assert fields(text, None) == []

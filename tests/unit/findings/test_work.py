@@ -43,7 +43,7 @@ def only(text: str, rule: str) -> Finding:
 
 
 def names(objects: Sequence[JsonObject]) -> list[str]:
-    return [f"{it['kind']} {it['metadata']['name']}" for it in objects]  # type: ignore[index,call-overload]
+    return [f"{object_['kind']} {object_['metadata']['name']}" for object_ in objects]  # type: ignore[index,call-overload]
 
 
 def ending(objects: Sequence[JsonObject]) -> Ending:
@@ -54,7 +54,7 @@ def ending(objects: Sequence[JsonObject]) -> Ending:
 
 
 def changed(objects: Sequence[JsonObject], old: str, new: str) -> list[JsonObject]:
-    return [json.loads(json.dumps(it).replace(old, new)) for it in objects]
+    return [json.loads(json.dumps(object_).replace(old, new)) for object_ in objects]
 
 
 def test_a_preemption_loop_is_shown_by_its_smallest_world() -> None:
@@ -77,7 +77,7 @@ def test_every_object_of_the_smallest_world_is_needed() -> None:
     world = only(NOISE + LOOP, "preemption-loop").world
     assert ending(world) is Ending.REPEATING
     smaller = [[*world[:i], *world[i + 1 :]] for i in range(len(world))]
-    assert {ending(it) for it in smaller} == {Ending.SETTLED}
+    assert {ending(number) for number in smaller} == {Ending.SETTLED}
 
 
 def test_each_remedy_for_a_loop_ends_it() -> None:

@@ -14,7 +14,7 @@ from kueuecore.steady_state import settle
 from kueuecore.world import World
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
-_FRAMEWORKS = sorted({it.framework for it in INTEGRATIONS.values()})
+_FRAMEWORKS = sorted({integration.framework for integration in INTEGRATIONS.values()})
 
 Object = dict[str, Any]
 
@@ -33,7 +33,7 @@ def run_outcome(*manifests: Object, gates: dict[str, bool] | None = None, **sett
     }
     gates = {"SparkApplicationIntegration": True} if gates is None else gates
     configuration = Configuration.parse(json.dumps(file), feature_gates=gates)
-    world = World.of([Manifest(it) for it in manifests], configuration=configuration)
+    world = World.of([Manifest(manifest) for manifest in manifests], configuration=configuration)
     engine = Engine(configuration)
     world.apply_to(engine, now=0)
     return RunOutcome(engine, world, settle(engine, now=0), 0)
@@ -42,7 +42,10 @@ def run_outcome(*manifests: Object, gates: dict[str, bool] | None = None, **sett
 def admitted_pods(row: Row) -> dict[str, tuple[int, dict[str, str]]]:
     """Count and usage of each pod set of an admitted workload."""
     assert row.status == "Admitted", row.message
-    return {it["name"]: (it["count"], it["resourceUsage"]) for it in row.state.status["admission"]["podSetAssignments"]}
+    return {
+        assignment["name"]: (assignment["count"], assignment["resourceUsage"])
+        for assignment in row.state.status["admission"]["podSetAssignments"]
+    }
 
 
 # The set-ups.
@@ -58,7 +61,7 @@ def resource_group(flavors: dict[str, dict[str, Any]]) -> Object:
     return {
         "coveredResources": list(next(iter(flavors.values()))),
         "flavors": [
-            {"name": flavor, "resources": [{"name": it, "nominalQuota": quota} for it, quota in quotas.items()]}
+            {"name": flavor, "resources": [{"name": key, "nominalQuota": quota} for key, quota in quotas.items()]}
             for flavor, quotas in flavors.items()
         ],
     }
@@ -71,7 +74,11 @@ def set_up(
     return [
         *(kueue_object("ResourceFlavor", flavor) for flavors in groups for flavor in flavors),
         kueue_object(
-            "ClusterQueue", queue, namespaceSelector={}, resourceGroups=[resource_group(it) for it in groups], **spec
+            "ClusterQueue",
+            queue,
+            namespaceSelector={},
+            resourceGroups=[resource_group(group) for group in groups],
+            **spec,
         ),
         kueue_object("LocalQueue", local, clusterQueue=queue),
     ]

@@ -39,7 +39,7 @@ def sample_job(**metadata: Any) -> dict[str, Any]:
 
 def workload_of(result: JobsResult) -> dict[str, Any]:
     assert result.problems == ()
-    assert [str(it) for it in result.ignored] == []
+    assert [str(ignored) for ignored in result.ignored] == []
     assert len(result.workloads) == 1
     return result.workloads[0].object
 

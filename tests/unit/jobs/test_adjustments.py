@@ -28,7 +28,9 @@ _QUEUES: list[dict[str, Any]] = [
                     "flavors": [
                         {
                             "name": "f",
-                            "resources": [{"name": it, "nominalQuota": "100Gi"} for it in ("cpu", "memory", "credits")],
+                            "resources": [
+                                {"name": name, "nominalQuota": "100Gi"} for name in ("cpu", "memory", "credits")
+                            ],
                         }
                     ],
                 }
@@ -37,7 +39,7 @@ _QUEUES: list[dict[str, Any]] = [
     },
     {"kind": "LocalQueue", "metadata": {"name": "lq", "namespace": "n"}, "spec": {"clusterQueue": "cq"}},
 ]
-_QUEUES = [{"apiVersion": "kueue.x-k8s.io/v1beta2", **it} for it in _QUEUES]
+_QUEUES = [{"apiVersion": "kueue.x-k8s.io/v1beta2", **queue} for queue in _QUEUES]
 _LIMITS = {
     "apiVersion": "v1",
     "kind": "LimitRange",
@@ -59,11 +61,11 @@ def _usage(kind: str, pod: dict[str, Any], *around: dict[str, Any], **settings: 
     file = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
-        "integrations": {"frameworks": sorted({it.framework for it in INTEGRATIONS.values()})},
+        "integrations": {"frameworks": sorted({integration.framework for integration in INTEGRATIONS.values()})},
         **settings,
     }
     configuration = Configuration.parse(json.dumps(file), feature_gates={"SparkApplicationIntegration": True})
-    world = World.of([Manifest(it) for it in (*_QUEUES, *around, written)], configuration=configuration)
+    world = World.of([Manifest(queue) for queue in (*_QUEUES, *around, written)], configuration=configuration)
     engine = Engine(configuration)
     world.apply_to(engine, now=0)
     settle(engine, now=0)

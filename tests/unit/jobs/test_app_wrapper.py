@@ -69,13 +69,13 @@ def _pod_sets(*components: dict[str, Any]) -> list[dict[str, Any]]:
     ],
 )
 def test_pods_of_known_kinds_are_found(component: dict[str, Any], counts: list[int]) -> None:
-    assert [it["count"] for it in _pod_sets(component)] == counts
+    assert [pod_set["count"] for pod_set in _pod_sets(component)] == counts
 
 
 def test_pod_sets_are_numbered_over_all_components() -> None:
     unknown = _wrapped("v1", "ConfigMap")
     job = _wrapped("batch/v1", "Job", template=_POD)
-    assert [it["name"] for it in _pod_sets(job, unknown, job)] == ["aw-0", "aw-1"]
+    assert [pod_set["name"] for pod_set in _pod_sets(job, unknown, job)] == ["aw-0", "aw-1"]
 
 
 def test_declared_pod_sets_are_trusted() -> None:
@@ -121,7 +121,7 @@ def test_start_leaves_a_note_beside_each_component() -> None:
     flavors: Any = {f"f{index}": {"spec": {"nodeLabels": {"pool": str(index)}}} for index in range(2)}
     (write,) = start_job(job, workload, flavors=flavors)
     components: Any = write.manifest["spec"]["components"]  # type: ignore[index,call-overload]
-    assert [it["podSetInfos"][0]["nodeSelector"] for it in components] == [{"pool": "0"}, {"pool": "1"}]
+    assert [component["podSetInfos"][0]["nodeSelector"] for component in components] == [{"pool": "0"}, {"pool": "1"}]
     (stopped,) = stop_job(write.manifest, workload, reason=StopReason.NOT_ADMITTED)
     assert stopped.manifest == job
     workload["status"]["admission"]["podSetAssignments"] = assignments[:1]
@@ -131,7 +131,12 @@ def test_start_leaves_a_note_beside_each_component() -> None:
 
 def test_failed_wrapper_is_finished_when_its_objects_are_gone() -> None:
     def job(phase: str, *conditions: str) -> dict[str, Any]:
-        return {"status": {"phase": phase, "conditions": [{"type": it, "status": "True"} for it in conditions]}}
+        return {
+            "status": {
+                "phase": phase,
+                "conditions": [{"type": condition, "status": "True"} for condition in conditions],
+            }
+        }
 
     assert APP_WRAPPER.finished(job("Running")) is None
     assert APP_WRAPPER.finished(job("Succeeded")) == Finished("AppWrapper finished successfully")

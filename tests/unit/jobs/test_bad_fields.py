@@ -26,7 +26,8 @@ from kueuecore.jobs import (
 from tests.jobs import ALL_KINDS, POD, job
 
 ALL = JobsConfiguration(
-    frameworks=[it.framework for it in INTEGRATIONS.values()], feature_gates={"SparkApplicationIntegration": True}
+    frameworks=[integration.framework for integration in INTEGRATIONS.values()],
+    feature_gates={"SparkApplicationIntegration": True},
 )
 Json = dict[str, Any]
 
@@ -111,12 +112,12 @@ def test_an_unknown_field_of_a_built_in_kind_is_a_warning() -> None:
     result = workloads_for(typos, configuration=ALL)
     assert result.problems == ()
     # Of kinds whose fields are not all known here nothing is said.
-    assert [str(it) for it in result.warnings] == [
+    assert [str(warning) for warning in result.warnings] == [
         f'{kind} "n/j": spec.paralelism: unknown field "spec.paralelism"'
         for kind in ("Job", "Deployment", "StatefulSet")
     ]
     warnings = World.of(typos[:1]).apply_to(Engine(), now=0).warnings
-    assert [it.field for it in warnings] == ["spec.paralelism"]
+    assert [warning.field for warning in warnings] == ["spec.paralelism"]
 
 
 def test_a_runtime_of_another_shape_is_named_itself() -> None:

@@ -67,8 +67,11 @@ def test_a_job_reclaims_from_the_pods_that_it_has(spec: Json, succeeded: int, no
     plain = batch_job(**spec)
     stored = workloads_for([plain]).workloads[0].object
     running = with_status(plain, succeeded=succeeded)
-    found = [reclaimable_pods(running, stored, configuration=it) for it in with_and_without("JobReclaimsFromItsPodSet")]
-    assert [it.get("main", 0) for it in found] == [now, before]
+    found = [
+        reclaimable_pods(running, stored, configuration=reclaim)
+        for reclaim in with_and_without("JobReclaimsFromItsPodSet")
+    ]
+    assert [reclaim.get("main", 0) for reclaim in found] == [now, before]
 
 
 # SparkApplication.
@@ -97,7 +100,7 @@ def test_a_spark_application_requests_what_spark_does() -> None:
     for release in ("0.20.0", "0.20.0-devel"):
         (found,) = workloads_for([plain], configuration=on(release)).workloads
         pod_sets: Any = found.object["spec"]["podSets"]  # type: ignore[index,call-overload]
-        containers.append([it["template"]["spec"]["containers"][0].get("resources") for it in pod_sets])
+        containers.append([pod_set["template"]["spec"]["containers"][0].get("resources") for pod_set in pod_sets])
     assert containers == [
         [
             {"requests": {"cpu": "2", "memory": "4505Mi"}},
@@ -135,10 +138,10 @@ def test_resources_of_the_whole_pod_are_compared() -> None:
     stored = only_made(plain)
     plain["spec"]["template"]["spec"]["resources"] = {"requests": {"cpu": "2"}}
     new, old = (
-        sync_workloads(plain, [stored], now=NOW, configuration=it)
-        for it in with_and_without("PodLevelPartsAreCompared")
+        sync_workloads(plain, [stored], now=NOW, configuration=configuration)
+        for configuration in with_and_without("PodLevelPartsAreCompared")
     )
-    assert [str(it.action) for it in new.steps] == ["Update"]
+    assert [str(step.action) for step in new.steps] == ["Update"]
     assert old.steps == ()
 
 
@@ -150,7 +153,7 @@ def test_a_set_that_is_scaled_up_again_asks_for_its_new_pods() -> None:
         found = sync_workloads(stateful(5), [held], now=NOW, configuration=configuration)
         back: Any = found.workload
         assert conditions(back)["QuotaReserved"][1] == "PendingEvaluation"
-        counted.append(([str(it.action) for it in found.steps], back["spec"]["podSets"][0]["count"]))
+        counted.append(([str(step.action) for step in found.steps], back["spec"]["podSets"][0]["count"]))
     assert counted == [(["Update", "UpdateStatus"], 5), (["UpdateStatus"], 3)]
 
 
@@ -163,12 +166,12 @@ def test_an_evicted_slice_keeps_its_quota_until_its_pods_are_gone() -> None:
     second["metadata"] = {**second["metadata"], "creationTimestamp": "2026-01-01T00:00:01Z", "uid": "b"}
     old_slice = evicted(first, "QuotaReserved", "Admitted")
     new, old = (
-        reconcile_job(running, [old_slice, second], now=NOW, around=(FLAVOR,), configuration=it)
-        for it in with_and_without("EvictedSlicesWaitForTheirPods")
+        reconcile_job(running, [old_slice, second], now=NOW, around=(FLAVOR,), configuration=configuration)
+        for configuration in with_and_without("EvictedSlicesWaitForTheirPods")
     )
     key = ("n", first["metadata"]["name"])
     # The job is stopped first; before, its slice ended while its pods ran.
-    assert [deed(it) for it in new.writes] == ["Update", "Update"]
+    assert [deed(write) for write in new.writes] == ["Update", "Update"]
     assert key not in new.reports
     assert old.reports[key].finished is not None
     stopped = {**running, "spec": {**running["spec"], "suspend": True}, "status": {}}
@@ -206,18 +209,19 @@ def ready(plain: Json, phase: str = "Running") -> Json:
 
 def readiness(pods: list[Json], configuration: JobsConfiguration, said: tuple[str, str] | None = None) -> bool | None:
     created = reconcile_job(
-        pod_group("g", [pod(it["metadata"]["name"], gated=True, total=len(pods)) for it in pods]), [], now=NOW
+        pod_group("g", [pod(other["metadata"]["name"], gated=True, total=len(pods)) for other in pods]), [], now=NOW
     )
     workload = holding(dict(created.writes[0].manifest), "QuotaReserved", "Admitted")
     if said is not None:
         condition = {"type": "PodsReady", "status": said[0], "reason": said[1]}
         workload = with_status(workload, conditions=[*workload["status"]["conditions"], condition])
     owners = [
-        {"apiVersion": "v1", "kind": "Pod", "name": it["metadata"]["name"], "uid": it["metadata"]["uid"]} for it in pods
+        {"apiVersion": "v1", "kind": "Pod", "name": other["metadata"]["name"], "uid": other["metadata"]["uid"]}
+        for other in pods
     ]
     workload["metadata"]["ownerReferences"] = owners
     found = reconcile_job(pod_group("g", pods), [workload], now=NOW, around=(FLAVOR,), configuration=configuration)
-    return next((it.are_ready for it in found.reports.values() if it.are_ready is not None), None)
+    return next((report.are_ready for report in found.reports.values() if report.are_ready is not None), None)
 
 
 def test_a_pod_that_succeeded_is_ready() -> None:
@@ -240,10 +244,10 @@ def test_a_pod_that_succeeded_is_ready() -> None:
     ],
 )
 def test_a_group_allows_some_pods_that_are_not_ready(allowed: list[str], n_ready: int, is_ready: bool) -> None:
-    pods = [pod(str(it), total=8, phase="Running") for it in range(8)]
+    pods = [pod(str(index), total=8, phase="Running") for index in range(8)]
     for plain, text in zip(pods, allowed, strict=False):
         plain["metadata"]["annotations"][f"{AN}pod-group-max-not-ready-count"] = text
-    pods = [ready(it) if number < n_ready else it for number, it in enumerate(pods)]
+    pods = [ready(other) if number < n_ready else other for number, other in enumerate(pods)]
     assert readiness(pods, in_release("0.20.0", WaitForPodsReadyMaxNotReady=True)) is is_ready
     assert readiness(pods, in_release("0.20.0")) is (n_ready == 8)
 
@@ -256,12 +260,15 @@ def test_pod_sets_of_a_group_are_ordered_by_their_shapes() -> None:
             plain["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
         created = reconcile_job(pod_group("g", pods), [], now=NOW, configuration=configuration)
         workload: Any = created.writes[0].manifest
-        asked = [it["template"]["spec"]["containers"][0]["resources"]["requests"] for it in workload["spec"]["podSets"]]
+        asked = [
+            pod_set["template"]["spec"]["containers"][0]["resources"]["requests"]
+            for pod_set in workload["spec"]["podSets"]
+        ]
         # What was made in an order keeps it.
         stored = {**workload, "spec": {**workload["spec"], "podSets": workload["spec"]["podSets"][::-1]}}
         again = reconcile_job(pod_group("g", pods), [stored], now=NOW, configuration=configuration)
         assert (again.writes == ()) is configuration.enabled("PodGroupSchedulingShapeOrdering")
-        return [it["cpu"] for it in asked]
+        return [pod_set["cpu"] for pod_set in asked]
 
     by_name = in_release("0.20.0", PodGroupSchedulingShapeOrdering=False)
     assert roles("x", "y", by_name) != roles("y", "x", by_name)
@@ -275,9 +282,11 @@ def test_a_group_that_goes_gets_no_new_workload() -> None:
         plain["metadata"]["deletionTimestamp"] = NOW
         plain["spec"]["nodeName"] = "node"
     found = reconcile_job(pod_group("g", pods), [], now=NOW, configuration=in_release("0.20.0"))
-    assert [(deed(it), it.manifest["metadata"]["finalizers"]) for it in found.writes] == [("Update", [])] * 2  # type: ignore[index,call-overload]
+    assert [(deed(write), write.manifest["metadata"]["finalizers"]) for write in found.writes] == [("Update", [])] * 2  # type: ignore[index,call-overload]
     off = in_release("0.20.0", FinalizeTerminatingPodGroups=False)
-    assert [deed(it) for it in reconcile_job(pod_group("g", pods), [], now=NOW, configuration=off).writes] == ["Create"]
+    assert [deed(write) for write in reconcile_job(pod_group("g", pods), [], now=NOW, configuration=off).writes] == [
+        "Create"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -299,7 +308,7 @@ def test_a_ray_service_is_upgraded_in_place(strategy: Json, is_elastic: bool, re
     if is_elastic:
         plain["metadata"]["annotations"] = {f"{AN}elastic-job": "true"}
     found = workloads_for([plain], configuration=in_release(release)).problems
-    assert ["spec.upgradeStrategy.type" in it.field for it in found] == ([True] if is_refused else [])
+    assert ["spec.upgradeStrategy.type" in problem.field for problem in found] == ([True] if is_refused else [])
 
 
 # Sets of pods.
@@ -307,7 +316,8 @@ def test_a_ray_service_is_upgraded_in_place(strategy: Json, is_elastic: bool, re
 
 def synced(plain: Json, *workloads: Json, around: tuple[Json, ...] = (), change: str) -> list[Sync]:
     return [
-        sync_workloads(plain, workloads, now=NOW, around=around, configuration=it) for it in with_and_without(change)
+        sync_workloads(plain, workloads, now=NOW, around=around, configuration=configuration)
+        for configuration in with_and_without(change)
     ]
 
 
@@ -317,11 +327,11 @@ def test_surplus_groups_of_a_percentage_keep_their_workloads() -> None:
     surging["spec"]["rolloutStrategy"] = {"rollingUpdateConfiguration": {"maxSurge": "50%"}}
     new, old = synced(surging, first, second, change="LwsSurgeMayBePercentage")
     assert new.steps == ()
-    assert [str(it.action) for it in old.steps] == ["Update", "Delete"]
+    assert [str(step.action) for step in old.steps] == ["Update", "Delete"]
 
 
 def gates_of(found: Sync) -> list[Any]:
-    return [it["spec"].get("schedulingGates", []) for it in pods_written(found).values()]
+    return [entry["spec"].get("schedulingGates", []) for entry in pods_written(found).values()]
 
 
 def test_pods_of_an_old_revision_wait_for_the_admission() -> None:
@@ -382,7 +392,7 @@ def own_timeouts(**settings: Any) -> JobsConfiguration:
 )
 def test_timeouts_of_a_job_are_checked_and_reach_its_workload(text: str, words: str) -> None:
     result = workloads_for([batch_job({OWN: text})], configuration=own_timeouts())
-    assert [words in it.message for it in result.problems] == ([True] if words else [])
+    assert [words in problem.message for problem in result.problems] == ([True] if words else [])
     if not words:
         annotations: Any = result.workloads[0].object["metadata"]["annotations"]  # type: ignore[index,call-overload]
         assert annotations[OWN] == text
@@ -397,8 +407,8 @@ def test_timeouts_follow_a_suspended_job_and_stay_while_it_runs() -> None:
     changed = batch(1, wait_for_pods_ready='{"timeoutSeconds": 60}')
     (update,) = sync_workloads(changed, [step.workload], now=NOW, configuration=configuration).steps
     assert (str(update.action), update.workload["metadata"]["annotations"][OWN]) == ("Update", '{"timeoutSeconds": 60}')  # type: ignore[index,call-overload]
-    old, new = ({**it, "spec": {**it["spec"], "suspend": False}} for it in (plain, changed))
-    assert [it.field for it in update_problems(old, new, configuration=configuration)] == [
+    old, new = ({**entry, "spec": {**entry["spec"], "suspend": False}} for entry in (plain, changed))
+    assert [problem.field for problem in update_problems(old, new, configuration=configuration)] == [
         f"metadata.annotations[{OWN}]"
     ]
     assert update_problems(old, new) == ()
@@ -417,10 +427,10 @@ def test_pods_of_a_group_report_whether_they_have_nodes() -> None:
     created = reconcile_job(pod_group("g", [pod("a", gated=True), pod("b", gated=True)]), [], now=NOW)
     workload = holding(dict(created.writes[0].manifest), "QuotaReserved", "Admitted")
     workload["metadata"]["ownerReferences"] = [
-        {"apiVersion": "v1", "kind": "Pod", "name": it, "uid": it} for it in ("a", "b")
+        {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name} for name in ("a", "b")
     ]
-    for it in workload["status"]["conditions"]:
-        it["lastTransitionTime"] = NOW
+    for condition in workload["status"]["conditions"]:
+        condition["lastTransitionTime"] = NOW
 
     def reports(*written: Json, placed: int = 0) -> list[JobReport]:
         stored = with_status(workload, conditions=[*workload["status"]["conditions"], *written])

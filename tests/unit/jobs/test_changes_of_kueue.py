@@ -57,27 +57,27 @@ def containers(made: Json, configuration: JobsConfiguration) -> Json:
     """The requests of the first pod set's containers."""
     (found,) = workloads_for([made], configuration=configuration).workloads
     template: Any = found.object["spec"]["podSets"][0]["template"]  # type: ignore[index,call-overload]
-    return {it["name"]: it["resources"]["requests"] for it in template["spec"]["containers"]}
+    return {container["name"]: container["resources"]["requests"] for container in template["spec"]["containers"]}
 
 
 def problems(made: Json, configuration: JobsConfiguration) -> list[str]:
-    return [it.message for it in workloads_for([made], configuration=configuration).problems]
+    return [problem.message for problem in workloads_for([made], configuration=configuration).problems]
 
 
 def test_a_release_has_its_changes() -> None:
     newest = in_release("0.20.0-devel").absent_changes
-    assert all(not it.is_in(Release.named("0.20.0-devel")) for it in changes() if it.name in newest)
+    assert all(not change.is_in(Release.named("0.20.0-devel")) for change in changes() if change.name in newest)
     absent = in_release("0.18.6").absent_changes - newest
     assert {"RayAutoscalerCounted", "PodSetsUpToEighteen", "PriorityClassMissingEvent"} == absent
-    known = {it.name for it in changes()}
+    known = {change.name for change in changes()}
     assert in_release("0.16.0").absent_changes <= known
-    assert [in_release(it).most_pod_sets for it in ("0.17", "0.18", "0.19")] == [8, 10, 18]
+    assert [in_release(name).most_pod_sets for name in ("0.17", "0.18", "0.19")] == [8, 10, 18]
 
 
 def test_a_release_has_its_frameworks() -> None:
-    old, middle, new = (set(installed_frameworks(Release.named(it))) for it in ("0.16", "0.18", "0.19"))
+    old, middle, new = (set(installed_frameworks(Release.named(name))) for name in ("0.16", "0.18", "0.19"))
     assert middle - old == {"ray.io/rayservice"}
-    assert {it.removeprefix("kubeflow.org/") for it in middle - new} == {
+    assert {row.removeprefix("kubeflow.org/") for row in middle - new} == {
         *("paddlejob", "pytorchjob", "tfjob", "xgboostjob", "jaxjob")
     }
     assert new < middle
@@ -110,7 +110,7 @@ def test_containers_that_kube_ray_adds_count() -> None:
 def test_a_ray_cluster_has_as_many_groups_of_workers_as_the_release_allows(
     release: str, fits: int, refusal: str
 ) -> None:
-    groups = [{"groupName": f"g{it}", "template": POD} for it in range(fits + 1)]
+    groups = [{"groupName": f"g{number}", "template": POD} for number in range(fits + 1)]
     configuration = in_release(release)
     configuration = JobsConfiguration(absent_changes=configuration.absent_changes)
     assert problems(ray(workerGroupSpecs=groups[:-1]), configuration) == []
@@ -118,26 +118,26 @@ def test_a_ray_cluster_has_as_many_groups_of_workers_as_the_release_allows(
 
 
 def test_a_group_of_pods_has_as_many_roles_as_the_release_allows() -> None:
-    pods = [pod_of_group(str(it), gated=True, total=9) for it in range(9)]
-    for it, plain in enumerate(pods):
-        plain["spec"]["nodeSelector"] = {"role": str(it)}
+    pods = [pod_of_group(str(number), gated=True, total=9) for number in range(9)]
+    for other, plain in enumerate(pods):
+        plain["spec"]["nodeSelector"] = {"role": str(other)}
     group = pod_group("g", pods)
     old = reconcile_job(group, [], now=NOW, configuration=without("PodSetsUpToTen"))
     assert old.waits_for == "pod group can't include more than 8 roles"
     new = reconcile_job(group, [], now=NOW, configuration=without("PodSetsUpToEighteen"))
-    assert [deed(it) for it in new.writes] == ["Create"]
+    assert [deed(write) for write in new.writes] == ["Create"]
 
 
 def test_fast_admission_is_asked_for_with_true() -> None:
     lone = pod_of_group("a", gated=True, total=3)
     lone["metadata"]["annotations"][f"{AN}pod-group-fast-admission"] = "yes"
     new, old = (
-        reconcile_job(pod_group("g", [lone]), [], now=NOW, configuration=it)
-        for it in with_and_without("FastAdmissionNeedsTrue")
+        reconcile_job(pod_group("g", [lone]), [], now=NOW, configuration=configuration)
+        for configuration in with_and_without("FastAdmissionNeedsTrue")
     )
     assert new.writes == ()
     made: Any = old.writes[0].manifest
-    assert [it["count"] for it in made["spec"]["podSets"]] == [3]
+    assert [pod_set["count"] for pod_set in made["spec"]["podSets"]] == [3]
 
 
 # Whose jobs are managed (rules/10 §2).
@@ -161,10 +161,10 @@ def test_an_owner_is_known_by_its_uid() -> None:
     owner = {"apiVersion": parent["apiVersion"], "kind": "JobSet", "name": "set", "uid": "old", "controller": True}
     child["metadata"]["ownerReferences"] = [owner]
     new, old = (
-        reconcile_job(child, [], now=NOW, around=(parent,), configuration=it)
-        for it in with_and_without("AncestorUidsChecked")
+        reconcile_job(child, [], now=NOW, around=(parent,), configuration=configuration)
+        for configuration in with_and_without("AncestorUidsChecked")
     )
-    assert [deed(it) for it in new.writes] == ["Create"]
+    assert [deed(write) for write in new.writes] == ["Create"]
     assert (old.writes, old.waits_for) == ((), 'JobSet "n/set" owns it, and has the Workload')
 
 
@@ -172,9 +172,10 @@ def test_a_missing_priority_class_is_told() -> None:
     made = batch(1)
     made["metadata"]["labels"][f"{AN}priority-class"] = "gone"
     new, old = (
-        reconcile_job(made, [], now=NOW, configuration=it) for it in with_and_without("PriorityClassMissingEvent")
+        reconcile_job(made, [], now=NOW, configuration=configuration)
+        for configuration in with_and_without("PriorityClassMissingEvent")
     )
-    assert [it.reason for it in new.events] == ["WorkloadPriorityClassNotFound"]
+    assert [event.reason for event in new.events] == ["WorkloadPriorityClassNotFound"]
     assert old.events == ()
     assert new.waits_for == old.waits_for != ""
 
@@ -191,7 +192,7 @@ def test_indexes_that_have_ended_are_reclaimable() -> None:
         ("FailedIndexesReclaimed",),
         ("FailedIndexesReclaimed", "CompletedIndexesReclaimed"),
     ]
-    assert [reclaimable_pods(made, stored, configuration=without(*it)) for it in absent] == [
+    assert [reclaimable_pods(made, stored, configuration=without(*row)) for row in absent] == [
         {"main": 2},
         {"main": 1},
         {"main": 3},
@@ -206,12 +207,14 @@ def test_a_ray_job_that_cannot_run_gives_its_quota_back() -> None:
     made["spec"]["suspend"] = False
     admitted = holding(stored, "QuotaReserved", "Admitted")
     new, old = (
-        reconcile_job(made, [admitted], now=NOW, around=(FLAVOR,), configuration=it)
-        for it in with_and_without("RayValidationFailedOnHold")
+        reconcile_job(made, [admitted], now=NOW, around=(FLAVOR,), configuration=configuration)
+        for configuration in with_and_without("RayValidationFailedOnHold")
     )
     (write,) = new.writes
     status: Any = write.manifest["status"]
-    assert [it["reason"] for it in status["conditions"] if it["type"] == "QuotaReserved"] == ["OnHold"]
+    assert [condition["reason"] for condition in status["conditions"] if condition["type"] == "QuotaReserved"] == [
+        "OnHold"
+    ]
     assert old.writes == ()
 
 
@@ -222,20 +225,20 @@ def test_the_submitter_of_a_ray_job_gets_what_its_flavor_demands() -> None:
     admitted = holding(stored, "QuotaReserved", "Admitted")
     flavor = {**FLAVOR, "spec": {"nodeLabels": {"pool": "a"}}}
     started: list[Any] = [
-        reconcile_job(made, [admitted], now=NOW, around=(flavor,), configuration=it).writes[0].manifest
-        for it in with_and_without("RaySubmitterIsConstrained")
+        reconcile_job(made, [admitted], now=NOW, around=(flavor,), configuration=configuration).writes[0].manifest
+        for configuration in with_and_without("RaySubmitterIsConstrained")
     ]
     assert started[0]["spec"]["submitterPodTemplate"]["spec"]["nodeSelector"] == {"pool": "a"}
     assert "submitterPodTemplate" not in started[1]["spec"]
-    assert all(it["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["nodeSelector"] for it in started)
+    assert all(row["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["nodeSelector"] for row in started)
 
 
 def test_a_long_name_of_a_workload_is_in_the_annotation() -> None:
     made = batch(1, prebuilt_workload_name="a" * 64)
     off = {"WorkloadIdentifierAnnotations": False}
     names = [
-        prebuilt_workload(made, JobsConfiguration(feature_gates=off, absent_changes=it.absent_changes))[0]
-        for it in with_and_without("PrebuiltNameByAnnotation")
+        prebuilt_workload(made, JobsConfiguration(feature_gates=off, absent_changes=configuration.absent_changes))[0]
+        for configuration in with_and_without("PrebuiltNameByAnnotation")
     ]
     assert names == ["a" * 64, ""]
 
@@ -246,20 +249,23 @@ def test_pods_on_a_worker_are_marked() -> None:
     stored["metadata"]["labels"][f"{AN}multikueue-origin"] = "manager"
     admitted = holding(stored, "QuotaReserved", "Admitted")
     found = [
-        reconcile_job(made, [admitted], now=NOW, around=(FLAVOR,), configuration=it)
-        for it in with_and_without("WorkerPodsAreMarked")
+        reconcile_job(made, [admitted], now=NOW, around=(FLAVOR,), configuration=configuration)
+        for configuration in with_and_without("WorkerPodsAreMarked")
     ]
-    labels: list[Any] = [it.writes[0].manifest["spec"]["template"]["metadata"]["labels"] for it in found]  # type: ignore[index,call-overload]
+    labels: list[Any] = [
+        configuration.writes[0].manifest["spec"]["template"]["metadata"]["labels"] for configuration in found
+    ]  # type: ignore[index,call-overload]
     assert labels[0].keys() - labels[1].keys() == {f"{AN}multikueue-worker-workload-pod"}
 
 
 def test_no_pod_is_released_to_a_node_that_failed() -> None:
     its = workload(("main", 2, {}, place(("x", 1), ("y", 1), level=HOST)), unhealthyNodes=[{"name": "x"}])
     new, old = (
-        release_pods(its, [pod("a"), pod("b")], configuration=it) for it in with_and_without("NoUngateOntoFailedNode")
+        release_pods(its, [pod("a"), pod("b")], configuration=configuration)
+        for configuration in with_and_without("NoUngateOntoFailedNode")
     )
-    assert [it.node_selector for it in new] == [{HOST: "y"}]
-    assert [it.node_selector for it in old] == [{HOST: "x"}, {HOST: "y"}]
+    assert [row.node_selector for row in new] == [{HOST: "y"}]
+    assert [entry.node_selector for entry in old] == [{HOST: "x"}, {HOST: "y"}]
 
 
 # Elastic jobs (rules/10 §6).
@@ -276,10 +282,10 @@ def test_slices_follow_the_priority_class_of_their_job() -> None:
         "value": 7,
     }
     new, old = (
-        sync_workloads(made, [stored], now=NOW, around=(high,), configuration=it)
-        for it in with_and_without("SlicesFollowPriority")
+        sync_workloads(made, [stored], now=NOW, around=(high,), configuration=configuration)
+        for configuration in with_and_without("SlicesFollowPriority")
     )
-    assert [it.workload["spec"]["priority"] for it in new.steps] == [7]  # type: ignore[index,call-overload]
+    assert [step.workload["spec"]["priority"] for step in new.steps] == [7]  # type: ignore[index,call-overload]
     assert old.steps == ()
 
 
@@ -288,10 +294,10 @@ def test_a_slice_that_another_replaces_says_so_at_its_end() -> None:
     (step,) = sync_workloads(elastic(5, 2), [first], now=NOW).steps
     second = holding(dict(step.workload), "QuotaReserved")
     found = (
-        sync_workloads(elastic(5, 2), [first, second], now=NOW, configuration=it).steps
-        for it in with_and_without("ReplacedSlicesAreNamed")
+        sync_workloads(elastic(5, 2), [first, second], now=NOW, configuration=configuration).steps
+        for configuration in with_and_without("ReplacedSlicesAreNamed")
     )
-    assert [[it.reason for it in steps] for steps in found] == [["WorkloadSliceReplaced"], ["OutOfSync"]]
+    assert [[step.reason for step in steps] for steps in found] == [["WorkloadSliceReplaced"], ["OutOfSync"]]
 
 
 def test_pods_of_an_elastic_job_wait_for_the_checks() -> None:
@@ -301,11 +307,11 @@ def test_pods_of_an_elastic_job_wait_for_the_checks() -> None:
     reserved, leaving = holding(stored, "QuotaReserved"), evicted(stored, "QuotaReserved", "Admitted")
     for its in (reserved, leaving):
         new, old = (
-            reconcile_job(plain, [its], now=NOW, around=(FLAVOR, waiting), configuration=it)
-            for it in with_and_without("ActiveSliceReleasesPods")
+            reconcile_job(plain, [its], now=NOW, around=(FLAVOR, waiting), configuration=other)
+            for other in with_and_without("ActiveSliceReleasesPods")
         )
-        released = [[it.manifest["metadata"]["name"] for it in each.writes] for each in (new, old)]  # type: ignore[index,call-overload]
-        assert ["a" in it for it in released] == [False, True]
+        released = [[write.manifest["metadata"]["name"] for write in each.writes] for each in (new, old)]  # type: ignore[index,call-overload]
+        assert ["a" in row for row in released] == [False, True]
 
 
 # LeaderWorkerSets (rules/10 §5.7).
@@ -326,22 +332,25 @@ def lws_pod(**labels: str) -> Json:
 def test_pods_of_a_leader_worker_set_get_its_queue() -> None:
     made, its = leader_worker(), lws_pod(name="s", group_index="0")
     absent: list[tuple[str, ...]] = [(), ("LwsPodsGetQueueName",), ("LwsPodsGetQueueName", "LwsQueueMayChange")]
-    joined: list[Any] = [pod_of_leader_worker_set(its, made, without(*it)) for it in absent]
-    assert [it["metadata"]["labels"].get(f"{AN}queue-name") for it in joined] == ["lq", None, "lq"]
+    joined: list[Any] = [pod_of_leader_worker_set(its, made, without(*row)) for row in absent]
+    assert [row["metadata"]["labels"].get(f"{AN}queue-name") for row in joined] == ["lq", None, "lq"]
     elsewhere = leader_worker(queue="other")
-    moved: list[Any] = [pod_of_leader_worker_set(joined[0], elsewhere, without(*it)) for it in absent]
-    assert [it["metadata"]["labels"][f"{AN}queue-name"] for it in moved] == ["other", "lq", "lq"]
+    moved: list[Any] = [pod_of_leader_worker_set(joined[0], elsewhere, without(*row)) for row in absent]
+    assert [row["metadata"]["labels"][f"{AN}queue-name"] for row in moved] == ["other", "lq", "lq"]
 
 
 def test_the_queue_of_a_leader_worker_set_may_change_while_none_is_ready() -> None:
     before, after = leader_worker(), leader_worker(queue="other")
-    new, old = (update_problems(before, after, configuration=it) for it in with_and_without("LwsQueueMayChange"))
+    new, old = (
+        update_problems(before, after, configuration=configuration)
+        for configuration in with_and_without("LwsQueueMayChange")
+    )
     assert new == ()
-    assert [it.message for it in old] == ['Invalid value: "other": field is immutable']
-    stored = [dict(it.workload) for it in sync_workloads(before, [], now=NOW).steps]
+    assert [entry.message for entry in old] == ['Invalid value: "other": field is immutable']
+    stored = [dict(step.workload) for step in sync_workloads(before, [], now=NOW).steps]
     follows = (
-        sync_workloads(after, stored, now=NOW, configuration=it).workloads[0]["spec"]["queueName"]  # type: ignore[index,call-overload]
-        for it in with_and_without("LwsQueueMayChange")
+        sync_workloads(after, stored, now=NOW, configuration=configuration).workloads[0]["spec"]["queueName"]  # type: ignore[index,call-overload]
+        for configuration in with_and_without("LwsQueueMayChange")
     )
     assert [*follows] == ["other", "lq"]
 
@@ -352,11 +361,11 @@ def test_the_queue_of_a_leader_worker_set_may_change_while_none_is_ready() -> No
 def test_only_some_kinds_may_be_elastic() -> None:
     made = job("JobSet")
     made["metadata"]["annotations"] = {f"{AN}elastic-job": "true"}
-    new, old = (problems(made, it) for it in with_and_without("ElasticAnnotationNeedsSupport"))
+    new, old = (problems(made, configuration) for configuration in with_and_without("ElasticAnnotationNeedsSupport"))
     assert new == ['Forbidden: elastic job is not supported for "jobset.x-k8s.io/v1alpha2, Kind=JobSet"']
     assert old == []
     partial = batch(3, elastic_job="true", job_min_parallelism="2")
-    new, old = (problems(partial, it) for it in with_and_without("ElasticAnnotationNeedsSupport"))
+    new, old = (problems(partial, configuration) for configuration in with_and_without("ElasticAnnotationNeedsSupport"))
     assert new == ['Invalid value: "2": partial admission and elastic job cannot be used together']
     assert old == []
 
@@ -365,7 +374,10 @@ def test_refusals_are_spelled_as_the_release_does() -> None:
     unequal = batch(3, job_completions_equal_parallelism="true")
     unequal["spec"] |= {"completions": 4, "completionMode": "Indexed"}
     scaled = ray(enableInTreeAutoscaling=True)
-    texts = [[*problems(unequal, it), *problems(scaled, it)] for it in with_and_without("JobTextsAreCorrected")]
+    texts = [
+        [*problems(unequal, configuration), *problems(scaled, configuration)]
+        for configuration in with_and_without("JobTextsAreCorrected")
+    ]
     shown = [[" ".join(text.split()[-4:]) for text in each] for each in texts]
     key = f"{AN}job-completions-equal-parallelism"
     assert shown == [
@@ -377,6 +389,6 @@ def test_refusals_are_spelled_as_the_release_does() -> None:
 def test_an_elastic_ray_cluster_is_scaled_in_one_cluster() -> None:
     made = ray(enableInTreeAutoscaling=True, managedBy=f"{AN}multikueue")
     made["metadata"]["annotations"] = {f"{AN}elastic-job": "true"}
-    new, old = (problems(made, it) for it in with_and_without("RayAutoscalingNeedsOneCluster"))
+    new, old = (problems(made, configuration) for configuration in with_and_without("RayAutoscalingNeedsOneCluster"))
     assert new == ["Forbidden: in-tree autoscaling is not supported for a MultiKueue-managed elastic RayCluster"]
     assert old == []

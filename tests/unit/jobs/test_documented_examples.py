@@ -192,7 +192,9 @@ def test_job_is_admitted(job: Object, expected: dict[str, tuple[int, dict[str, s
     (row,) = run_rows(*SINGLE, job)
     assert admitted_pods(row) == expected
     flavors = {
-        it for assigned in row.state.status["admission"]["podSetAssignments"] for it in assigned["flavors"].values()
+        flavor
+        for assigned in row.state.status["admission"]["podSetAssignments"]
+        for flavor in assigned["flavors"].values()
     }
     assert (flavors, row.state.cluster_queue) == ({"default-flavor"}, "cluster-queue")
     assert row.owner == f"{job['kind']}/{job['metadata']['name']}"
@@ -208,7 +210,10 @@ def test_every_run_of_a_cron_job_has_its_workload() -> None:
     template = batch_job(3, ONE)
     cron_job = custom("batch/v1", "CronJob", schedule="* * * * *", jobTemplate=template)
     owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "example", "uid": "u", "controller": True}
-    runs = [{**it, "metadata": {**it["metadata"], "ownerReferences": [owner]}} for it in numbered(2, template)]
+    runs = [
+        {**object_, "metadata": {**object_["metadata"], "ownerReferences": [owner]}}
+        for object_ in numbered(2, template)
+    ]
     assert [row.status for row in run_rows(*SINGLE, cron_job, *runs)] == ["Admitted", "Admitted"]
 
 
@@ -294,6 +299,6 @@ def test_controllers_of_others_have_workloads_once_they_make_pods(template: str)
     pod, elsewhere = bare_pod("pod", {"cpu": "100m"}), bare_pod("elsewhere", {"cpu": "100m"})
     pod["metadata"]["ownerReferences"] = elsewhere["metadata"]["ownerReferences"] = [owner]
     elsewhere["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "my-local-queue"}
-    other, row = sorted(run_rows(*SINGLE, parent, pod, elsewhere), key=lambda it: it.status, reverse=True)
+    other, row = sorted(run_rows(*SINGLE, parent, pod, elsewhere), key=lambda run_row: run_row.status, reverse=True)
     assert (other.status, other.message) == ("Pending", "LocalQueue my-local-queue doesn't exist")
     assert admitted_pods(row) == {"main": (1, {"cpu": "100m"})}

@@ -11,7 +11,7 @@ from kueuecore.jobs import INTEGRATIONS
 from kueuecore.jobs.pod_group import POD_GROUP
 from tests.jobs import ALL_KINDS
 
-KINDS = {it.kind for it in INTEGRATIONS.values()} - {POD_GROUP.kind}
+KINDS = {integration.kind for integration in INTEGRATIONS.values()} - {POD_GROUP.kind}
 
 
 def test_tests_have_a_smallest_job_of_each_kind() -> None:
@@ -19,7 +19,7 @@ def test_tests_have_a_smallest_job_of_each_kind() -> None:
 
 
 def test_a_configuration_may_enable_each_kind() -> None:
-    frameworks = sorted({it.framework for it in INTEGRATIONS.values()})
+    frameworks = sorted({integration.framework for integration in INTEGRATIONS.values()})
     file = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",

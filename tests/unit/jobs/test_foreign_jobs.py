@@ -56,7 +56,7 @@ UNKNOWN = "Kueue has no integration for PipelineRun of tekton.dev/v1: give the p
 def reasons(text: str, *external: str) -> list[str]:
     """Why jobs get no Workload."""
     configuration = JobsConfiguration(external_frameworks=external)
-    return [it.reason for it in workloads_for(parse_manifests(text), configuration=configuration).ignored]
+    return [ignored.reason for ignored in workloads_for(parse_manifests(text), configuration=configuration).ignored]
 
 
 @pytest.mark.parametrize(("external", "reason"), [([], UNKNOWN), (["PipelineRun.v1.tekton.dev"], MISSING)])
@@ -67,7 +67,7 @@ def test_it_is_said_who_makes_the_workload(external: list[str], reason: str) -> 
 
 def test_pods_that_name_a_queue_need_no_word_of_who_makes_them() -> None:
     result = workloads_for(parse_manifests(QUEUES + RUN + POD))
-    assert [it.object["metadata"]["name"] for it in result.workloads] == ["pod-build-step-8423d"]  # type: ignore[index,call-overload]
+    assert [workload.object["metadata"]["name"] for workload in result.workloads] == ["pod-build-step-8423d"]  # type: ignore[index,call-overload]
     assert result.ignored == ()
 
 

@@ -33,15 +33,15 @@ def serving(name: str, *, going: bool = False, node: str = "node", **options: An
 
 def finalized(*pods: Json, configuration: JobsConfiguration, deleted: bool = False) -> list[str]:
     """The pods that lose their finalizer while their group is evicted, or those that are deleted."""
-    gated = [serving(it["metadata"]["name"], gated=True, node="") for it in pods[:2]]
+    gated = [serving(other["metadata"]["name"], gated=True, node="") for other in pods[:2]]
     created = reconcile_job(pod_group("g", gated), [], now=NOW)
     workload = evicted(dict(created.writes[0].manifest), "QuotaReserved", "Admitted")
-    owners = [{"apiVersion": "v1", "kind": "Pod", "name": it["metadata"]["name"], "uid": "u"} for it in pods]
+    owners = [{"apiVersion": "v1", "kind": "Pod", "name": other["metadata"]["name"], "uid": "u"} for other in pods]
     workload["metadata"]["ownerReferences"] = owners
     found = sync_workloads(pod_group("g", pods), [workload], now=NOW, around=(FLAVOR,), configuration=configuration)
-    assert [str(it.action) for it in found.steps if it.action != "UpdateStatus"] == []
+    assert [str(step.action) for step in found.steps if step.action != "UpdateStatus"] == []
     kinds = ("Delete",) if deleted else ("Update",)
-    return [it.name for it in found.writes if deed(it) in kinds]
+    return [write.name for write in found.writes if deed(write) in kinds]
 
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
@@ -79,8 +79,8 @@ def test_the_successor_of_a_pod_that_has_ended_is_no_surplus() -> None:
 def test_other_pods_wait_for_a_replacement(options: Json, is_serving: bool) -> None:
     pods = serving("a", **options), serving("b", phase="Running")
     if not is_serving:
-        for it in pods:
-            del it["metadata"]["annotations"][f"{AN}pod-group-serving"]
+        for other in pods:
+            del other["metadata"]["annotations"][f"{AN}pod-group-serving"]
     for configuration in with_and_without("EndedServingPodsAreLetGo"):
         assert finalized(*pods, configuration=configuration) == []
 
@@ -97,8 +97,8 @@ def evicted_set(plain: Json) -> Json:
 
 def both(plain: Json, workload: Json, *around: Json, gone: bool = False) -> list[Any]:
     return [
-        reconcile_job(plain, [workload], now=NOW, around=(FLAVOR, *around), gone=gone, configuration=it)
-        for it in with_and_without("GroupsWithoutPodsEndEvictions")
+        reconcile_job(plain, [workload], now=NOW, around=(FLAVOR, *around), gone=gone, configuration=group)
+        for group in with_and_without("GroupsWithoutPodsEndEvictions")
     ]
 
 
@@ -138,11 +138,11 @@ def test_the_last_pod_of_a_set_leaves_the_workload_to_its_set() -> None:
     new, old = both(group, workload, stateful(), gone=True)
     assert (new.reports, new.writes) == ({("n", name): JobReport(stopped=True)}, ())
     assert old.reports == {}
-    assert [it.manifest["metadata"]["finalizers"] for it in old.writes] == [[]]
+    assert [write.manifest["metadata"]["finalizers"] for write in old.writes] == [[]]
     # Without the set, or with another one of its name, the Workload is let go.
     for around in ((), (stateful(uid="other"),)):
         for found in both(group, workload, *around, gone=True):
-            assert ([deed(it) for it in found.writes], found.reports) == (["Update"], {})
+            assert ([deed(write) for write in found.writes], found.reports) == (["Update"], {})
     # One that was not evicted stays as it is.
     running = with_status(workload, conditions=workload["status"]["conditions"][:2])
     (new, _) = both(group, running, stateful(), gone=True)
@@ -173,8 +173,8 @@ def test_gated_pods_of_a_multikueue_manager_need_no_nodes(is_remote: bool) -> No
     pods = [pod("a", gated=True), pod("b", gated=True)]
     created = reconcile_job(pod_group("g", pods), [], now=NOW)
     workload = holding(dict(created.writes[0].manifest), "QuotaReserved", "Admitted")
-    for it in workload["status"]["conditions"]:
-        it["lastTransitionTime"] = NOW
+    for condition in workload["status"]["conditions"]:
+        condition["lastTransitionTime"] = NOW
     workload["status"]["admissionChecks"] = [{"name": "mk", "state": "Ready"}] if is_remote else []
     check: Json = {"apiVersion": f"{AN}v1beta2", "kind": "AdmissionCheck", "metadata": {"name": "mk"}}
     check["spec"] = {"controllerName": f"{AN}multikueue"}

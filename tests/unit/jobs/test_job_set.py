@@ -64,14 +64,14 @@ def test_start_and_stop_touch_only_the_templates() -> None:
     nodes: Any = {name: {"spec": {"nodeLabels": {"pool": name}}} for name in ("spot", "base")}
     (started,) = start_job(job, workload, flavors=nodes)
     replicated: Any = started.manifest["spec"]["replicatedJobs"]  # type: ignore[index,call-overload]
-    selectors = [it["template"]["spec"]["template"]["spec"]["nodeSelector"] for it in replicated]
+    selectors = [entry["template"]["spec"]["template"]["spec"]["nodeSelector"] for entry in replicated]
     assert selectors == [{"pool": "spot"}, {"pool": "base"}]
     assert not JOB_SET.is_suspended(started.manifest)
     (stopped,) = stop_job(started.manifest, workload, reason=StopReason.WORKLOAD_EVICTED)
     restored: Any = stopped.manifest["spec"]
-    assert [it["template"]["spec"]["template"]["spec"] for it in restored["replicatedJobs"]] == [
-        it["template"]["spec"]["template"]["spec"] for it in job["spec"]["replicatedJobs"]
-    ]
+    assert [
+        replicated_job["template"]["spec"]["template"]["spec"] for replicated_job in restored["replicatedJobs"]
+    ] == [replicated_job["template"]["spec"]["template"]["spec"] for replicated_job in job["spec"]["replicatedJobs"]]
     assert stop_job(stopped.manifest, workload, reason=StopReason.WORKLOAD_EVICTED) == ()
 
 
@@ -142,7 +142,7 @@ def test_group_needs_a_pod_set_of_one() -> None:
     job = _job_set(**{_GROUP: "g", _REQUIRED: "rack"})
     job["spec"]["replicatedJobs"][1]["replicas"] = 2
     problems = workloads_for([job]).problems
-    assert [it.field for it in problems] == [f"{_PATH.format(index)}[{_GROUP}]" for index in (0, 1)]
+    assert [problem.field for problem in problems] == [f"{_PATH.format(index)}[{_GROUP}]" for index in (0, 1)]
     assert problems[0].message.endswith("got: 6 replica(s) and 2 replica(s) in the group")
     off = JobsConfiguration(feature_gates={"TopologyAwareScheduling": False})
     assert workloads_for([job], configuration=off).problems == ()

@@ -8,8 +8,8 @@ from kueuecore.jobs import Finished, Integration, JobsConfiguration, start_job, 
 from kueuecore.jobs.kubeflow import KUBEFLOW_KINDS, MPI_JOB
 from kueuecore.objects import PriorityClass
 
-_BY_KIND = {it.kind: it for it in KUBEFLOW_KINDS}
-_ALL = JobsConfiguration(frameworks=[it.framework for it in KUBEFLOW_KINDS])
+_BY_KIND = {kind.kind: kind for kind in KUBEFLOW_KINDS}
+_ALL = JobsConfiguration(frameworks=[kind.framework for kind in KUBEFLOW_KINDS])
 
 
 def _job(kind: str, specs: str, types: list[str], **spec: Any) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def _job(kind: str, specs: str, types: list[str], **spec: Any) -> dict[str, Any]
         "apiVersion": _BY_KIND[kind].api_version,
         "kind": kind,
         "metadata": {"name": "j", "namespace": "n", "labels": {"kueue.x-k8s.io/queue-name": "q"}},
-        "spec": {specs: {it: {"replicas": 2, "template": template} for it in types}, **spec},
+        "spec": {specs: {type_: {"replicas": 2, "template": template} for type_ in types}, **spec},
     }
 
 
@@ -50,7 +50,7 @@ def test_replica_types_become_pod_sets_in_the_order_of_the_kind(
     kind: str, specs: str, types: list[str], names: list[str]
 ) -> None:
     pod_sets = _spec(_job(kind, specs, types))["podSets"]
-    assert [(it["name"], it["count"]) for it in pod_sets] == [(name, 2) for name in names]
+    assert [(pod_set["name"], pod_set["count"]) for pod_set in pod_sets] == [(name, 2) for name in names]
     assert pod_sets[0]["topologyRequest"] == {"podIndexLabel": "training.kubeflow.org/replica-index"}
 
 
@@ -127,10 +127,10 @@ def test_problem_names_the_replica_type_in_brackets() -> None:
     )
 
 
-@pytest.mark.parametrize("integration", KUBEFLOW_KINDS, ids=lambda it: it.kind)
+@pytest.mark.parametrize("integration", KUBEFLOW_KINDS, ids=lambda entry: entry.kind)
 def test_status_is_read_from_conditions_and_replicas(integration: Integration) -> None:
     def job(*conditions: str, active: int = 0) -> dict[str, Any]:
-        rows = [{"type": it, "status": "True", "message": it} for it in conditions]
+        rows = [{"type": condition, "status": "True", "message": condition} for condition in conditions]
         return {"status": {"conditions": rows, "replicaStatuses": {"Worker": {"active": active}}}}
 
     assert integration.finished(job("Created", "Running")) is None

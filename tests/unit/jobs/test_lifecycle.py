@@ -179,7 +179,7 @@ def test_stop_restores_the_template_in_three_steps() -> None:
     (started,) = start_job(job, workload, flavors={"spot": _SPOT})
     running: Any = {**started.manifest, "status": {"startTime": "2026-01-01T00:00:00Z", "active": 2}}
     suspended, without_start, restored = stop_job(running, workload, reason=StopReason.NOT_ADMITTED)
-    assert [deed(it) for it in (suspended, without_start, restored)] == ["Update", "UpdateStatus", "Update"]
+    assert [deed(entry) for entry in (suspended, without_start, restored)] == ["Update", "UpdateStatus", "Update"]
     assert not BATCH_JOB.is_suspended(suspended.manifest)
     assert without_start.manifest["status"] == {"active": 2}
     assert restored.manifest == {**job, "status": {"active": 2}}

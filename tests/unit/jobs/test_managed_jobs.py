@@ -62,8 +62,8 @@ _BOTH = JobsConfiguration(frameworks=["batch/job", "jobset.x-k8s.io/jobset"])
 
 def test_job_of_a_managed_owner_has_no_workload_of_its_own() -> None:
     result = workloads_for([_JOB_SET, _owned_by(_JOB_SET)], configuration=_BOTH)
-    assert [it.object["spec"]["podSets"][0]["name"] for it in result.workloads] == ["workers"]  # type: ignore[index,call-overload]
-    assert [it.reason for it in result.ignored] == ['JobSet "team-a/set" owns it, and has the Workload']
+    assert [workload.object["spec"]["podSets"][0]["name"] for workload in result.workloads] == ["workers"]  # type: ignore[index,call-overload]
+    assert [ignored.reason for ignored in result.ignored] == ['JobSet "team-a/set" owns it, and has the Workload']
 
 
 def test_job_of_an_owner_that_is_not_managed_has_a_workload() -> None:
@@ -82,7 +82,7 @@ def test_job_of_a_cron_job_is_on_its_own() -> None:
     cron_job: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "c", "uid": "u"}}
     result = workloads_for([cron_job, _owned_by(cron_job)])
     assert len(result.workloads) == 1
-    assert [str(it) for it in result.ignored] == [
+    assert [str(ignored) for ignored in result.ignored] == [
         'CronJob "c": a CronJob makes Jobs when their time comes, and none is made here'
     ]
 
@@ -114,7 +114,7 @@ def test_job_below_a_job_without_queue_gets_no_defaults() -> None:
     del child["metadata"]["labels"]
     result = workloads_for([queue, without_queue, child], configuration=_BOTH)
     assert len(result.workloads) == 1
-    assert [it.reason for it in result.ignored] == ["it has no label kueue.x-k8s.io/queue-name"]
+    assert [ignored.reason for ignored in result.ignored] == ["it has no label kueue.x-k8s.io/queue-name"]
 
 
 def _priority_of_last(*manifests: Any) -> int:
@@ -142,7 +142,7 @@ def test_owners_are_followed_ten_levels_up() -> None:
             jobs.append(child)
         return jobs
 
-    reasons = [it.reason for it in workloads_for(chain(10)).ignored]
+    reasons = [ignored.reason for ignored in workloads_for(chain(10)).ignored]
     assert reasons == ['Job "team-a/top" owns it, and has the Workload'] * 10
     assert workloads_for(chain(11)).ignored[-1].reason == "managed owner chain limit reached"
 
@@ -160,7 +160,7 @@ def test_job_that_has_its_workload_gets_no_second_one() -> None:
 
 def test_prebuilt_workload_is_used() -> None:
     job = sample_job(annotations={"kueue.x-k8s.io/prebuilt-workload-name": "w"})
-    assert [it.message for it in workloads_for([job]).waiting] == ['Workload "team-a/w" not found']
+    assert [problem.message for problem in workloads_for([job]).waiting] == ['Workload "team-a/w" not found']
     workload = Workload("w", namespace="team-a", pod_sets=[])
     assert reason_to_ignore(job, workload) == 'it uses the prebuilt Workload "team-a/w"'
 

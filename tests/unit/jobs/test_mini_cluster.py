@@ -28,7 +28,7 @@ def container(cpu: int = 2, **fields: Any) -> dict[str, Any]:
 
 def made(result: JobsResult) -> tuple[dict[str, Any], dict[str, Any]]:
     """The job and its Workload."""
-    assert [str(it) for it in (*result.problems, *result.ignored, *result.warnings)] == []
+    assert [str(problem) for problem in (*result.problems, *result.ignored, *result.warnings)] == []
     (job,), (workload,) = result.jobs, result.workloads
     return job, workload.object
 
@@ -50,9 +50,9 @@ def test_its_job_gets_the_workload() -> None:
 
 
 def test_containers_are_named_as_the_operator_names_them() -> None:
-    assert [it["name"] for it in pods(container(name="mine"))["containers"]] == ["lammps"]
+    assert [other["name"] for other in pods(container(name="mine"))["containers"]] == ["lammps"]
     both = pods(container(name="side"), container(name="mine", runFlux=True))
-    assert [it["name"] for it in both["containers"]] == ["side", "lammps"]
+    assert [other["name"] for other in both["containers"]] == ["side", "lammps"]
 
 
 def test_a_container_that_brings_flux_runs_first() -> None:
@@ -98,7 +98,7 @@ def test_no_job_is_made_where_another_controller_makes_the_workload() -> None:
     external = JobsConfiguration(external_frameworks=["MiniCluster.v1alpha2.flux-framework.org"])
     result = workloads_for([cluster()], configuration=external)
     assert result.workloads == ()
-    assert [it.reason for it in result.ignored] == [
+    assert [ignored.reason for ignored in result.ignored] == [
         "the controller of MiniCluster.v1alpha2.flux-framework.org makes its Workload: give that one, too"
     ]
 

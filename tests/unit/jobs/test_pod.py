@@ -44,7 +44,7 @@ def _member(name: str, *, count: int = 2, cpu: int | str = 1, status: Any = None
 
 def _only(result: JobsResult) -> dict[str, Any]:
     result.raise_for_problems()
-    assert [str(it) for it in result.ignored] == []
+    assert [str(ignored) for ignored in result.ignored] == []
     (workload,) = result.workloads
     return workload.object
 
@@ -85,7 +85,7 @@ def test_pod_of_a_managed_job_is_left_alone() -> None:
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
     result = workloads_for([parent, _pod(ownerReferences=[owner])])
     assert len(result.workloads) == 1
-    assert [it.reason for it in result.ignored] == ['Job "n/j" owns it, and has the Workload']
+    assert [ignored.reason for ignored in result.ignored] == ['Job "n/j" owns it, and has the Workload']
 
 
 def test_start_removes_the_gates_and_stop_ends_the_pod() -> None:
@@ -223,11 +223,11 @@ def test_group_has_a_pod_set_for_each_role() -> None:
     workload = _only(result)
     assert workload["metadata"]["name"] == "group"
     assert workload["metadata"]["annotations"] == {"kueue.x-k8s.io/is-group-workload": "true"}
-    assert [it["name"] for it in workload["metadata"]["ownerReferences"]] == ["a", "b", "c"]
-    assert not any("controller" in it for it in workload["metadata"]["ownerReferences"])
-    roles = [it["name"] for it in workload["spec"]["podSets"]]
+    assert [reference["name"] for reference in workload["metadata"]["ownerReferences"]] == ["a", "b", "c"]
+    assert not any("controller" in reference for reference in workload["metadata"]["ownerReferences"])
+    roles = [pod_set["name"] for pod_set in workload["spec"]["podSets"]]
     assert roles == sorted(roles)
-    assert sorted(it["count"] for it in workload["spec"]["podSets"]) == [1, 2]
+    assert sorted(pod_set["count"] for pod_set in workload["spec"]["podSets"]) == [1, 2]
     assert result.positions == (2,)
 
 
@@ -239,7 +239,7 @@ def test_group_waits_until_it_is_complete() -> None:
 
 def test_group_with_fast_admission_does_not_wait() -> None:
     workload = _only(workloads_for([_member("a", count=5, **{"kueue.x-k8s.io/pod-group-fast-admission": "true"})]))
-    assert [it["count"] for it in workload["spec"]["podSets"]] == [5]
+    assert [pod_set["count"] for pod_set in workload["spec"]["podSets"]] == [5]
 
 
 def test_group_agrees_on_queue_and_size() -> None:
@@ -283,7 +283,7 @@ def _group(*pods: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_group_ends_when_all_its_pods_succeeded_or_it_gives_up() -> None:
-    done, lost, runs = ({"phase": it} for it in ("Succeeded", "Failed", "Running"))
+    done, lost, runs = ({"phase": name} for name in ("Succeeded", "Failed", "Running"))
     assert POD_GROUP.finished(_group(_member("a", status=done), _member("b", status=runs))) is None
     assert POD_GROUP.finished(_group(_member("a", status=done), _member("b", status=done))) == Finished(
         "Pods succeeded: 2/2."
@@ -312,10 +312,12 @@ def test_start_of_a_group_starts_each_pod_by_its_role() -> None:
     result = workloads_for([_member("a"), _member("b", cpu=2)])
     group = _group(*result.jobs)
     spec: Any = result.workloads[0].object["spec"]
-    roles = [it["name"] for it in spec["podSets"]]
+    roles = [pod_set["name"] for pod_set in spec["podSets"]]
     infos = [PodSetInfo(role, node_selector={"role": role}) for role in roles]
     writes: Any = POD_GROUP.start(group, infos, JobsConfiguration())
-    assert [it.manifest["spec"]["nodeSelector"]["role"] for it in writes] == [role_hash(pod) for pod in result.jobs]
+    assert [write.manifest["spec"]["nodeSelector"]["role"] for write in writes] == [
+        role_hash(pod) for pod in result.jobs
+    ]
     with pytest.raises(StartError, match="is not found"):
         POD_GROUP.start(group, infos[:1], JobsConfiguration())
-    assert len(stop_job(_group(*(it.manifest for it in writes)), None, reason=StopReason.NOT_ADMITTED)) == 4
+    assert len(stop_job(_group(*(write.manifest for write in writes)), None, reason=StopReason.NOT_ADMITTED)) == 4

@@ -81,8 +81,8 @@ def ranked(
 
 def released(workload: Json, *pods: Json) -> dict[str, str]:
     """By pod, its host."""
-    manifests: list[Json] = [it.manifest for it in release_pods(workload, pods)]
-    return {it["metadata"]["name"]: it["spec"]["nodeSelector"][HOST] for it in manifests}
+    manifests: list[Json] = [release_pod.manifest for release_pod in release_pods(workload, pods)]
+    return {manifest["metadata"]["name"]: manifest["spec"]["nodeSelector"][HOST] for manifest in manifests}
 
 
 RANKS = {"podIndexLabel": INDEX}
@@ -272,7 +272,7 @@ def test_an_assignment_is_its_slices_one_after_the_other() -> None:
         {"universal": "b2"}, {"individual": {"roots": ["r9"]}}
     ]}  # fmt: skip
     read = TopologyAssignment.of({"levels": ["block", RACK], "slices": [first, second]})
-    assert [(it.values, it.count) for it in read.domains] == [
+    assert [(domain.values, domain.count) for domain in read.domains] == [
         (("b1", "r1-z"), 3),
         (("b1", "r2-z"), 3),
         (("b2", "r9"), 1),

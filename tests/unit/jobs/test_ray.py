@@ -57,11 +57,14 @@ def _pod_sets(*manifests: Any) -> list[dict[str, Any]]:
 
 
 def _counts(*manifests: Any) -> dict[str, int]:
-    return {it["name"]: it["count"] for it in _pod_sets(*manifests)}
+    return {pod_set["name"]: pod_set["count"] for pod_set in _pod_sets(*manifests)}
 
 
 def _containers(pod_set: dict[str, Any]) -> dict[str, Any]:
-    return {it["name"]: it["resources"].get("requests") for it in pod_set["template"]["spec"]["containers"]}
+    return {
+        container["name"]: container["resources"].get("requests")
+        for container in pod_set["template"]["spec"]["containers"]
+    }
 
 
 @pytest.mark.parametrize(
@@ -79,8 +82,8 @@ def _containers(pod_set: dict[str, Any]) -> dict[str, Any]:
 )
 def test_head_and_groups_of_workers_are_pod_sets(job: dict[str, Any], names: list[str], field: tuple[str, ...]) -> None:
     made, workload = _made(job)
-    assert [it["name"] for it in workload["spec"]["podSets"]] == names
-    assert not any("topologyRequest" in it for it in workload["spec"]["podSets"])
+    assert [pod_set["name"] for pod_set in workload["spec"]["podSets"]] == names
+    assert not any("topologyRequest" in pod_set for pod_set in workload["spec"]["podSets"])
     value = made["spec"]
     for key in field:
         value = value[key]
@@ -120,7 +123,7 @@ def test_autoscaler_of_an_elastic_cluster_adds_to_the_head() -> None:
     head, worker = workload["spec"]["podSets"]
     assert _containers(head)["autoscaler"] == {"cpu": "500m", "memory": "512Mi"}
     gates = [{"name": "kueue.x-k8s.io/elastic-job"}]
-    assert [it["template"]["spec"]["schedulingGates"] for it in (head, worker)] == [gates, gates]
+    assert [entry["template"]["spec"]["schedulingGates"] for entry in (head, worker)] == [gates, gates]
     assert workload["metadata"]["annotations"]["kueue.x-k8s.io/elastic-job"] == "true"
     own = {"resources": {"requests": {"cpu": 2}}}
     cluster = _cluster(enableInTreeAutoscaling=True, autoscalerOptions=own)
@@ -166,7 +169,7 @@ def test_the_generation_of_the_live_cluster_is_noted_on_an_elastic_job(kind: str
     new: Any = found.workload
     old: Any = step.workload
     assert new["metadata"]["name"] != old["metadata"]["name"]
-    assert [it["count"] for it in new["spec"]["podSets"]][1] == 5
+    assert [pod_set["count"] for pod_set in new["spec"]["podSets"]][1] == 5
 
 
 def test_start_writes_the_submitter_and_stop_restores_the_templates() -> None:
@@ -226,7 +229,7 @@ def test_groups_of_workers_are_few_and_none_is_the_head() -> None:
     problems = workloads_for(
         [_job("RayCluster", _cluster(workerGroupSpecs=[*groups, {**group, "groupName": "head"}]))]
     ).problems
-    assert [(it.field, it.message) for it in problems] == [
+    assert [(problem.field, problem.message) for problem in problems] == [
         ("spec.workerGroupSpecs", "Too many: 19: must have at most 18 items"),
         ("spec.workerGroupSpecs[17].groupName", 'Forbidden: "head" is reserved for the head group'),
     ]
@@ -247,7 +250,7 @@ def test_status_of_each_kind() -> None:
     done: Any = {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED", "message": "ok"}
     assert RAY_JOB.finished({"status": done}) == Finished("ok", success=True)
     assert RAY_JOB.finished({"status": {**done, "jobStatus": "FAILED"}}) == Finished("ok", success=False)
-    assert [RAY_JOB.is_active({"status": {"jobDeploymentStatus": it}}) for it in ("", "Suspended", "Running")] == [
+    assert [RAY_JOB.is_active({"status": {"jobDeploymentStatus": name}}) for name in ("", "Suspended", "Running")] == [
         False,
         False,
         True,

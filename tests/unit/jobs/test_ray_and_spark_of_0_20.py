@@ -72,15 +72,19 @@ def delegated(kind: str, *, is_elastic: bool = True) -> Json:
 def test_ray_is_scaled_on_a_worker_only_with_its_gate(kind: str, field: str) -> None:
     def refused(release: str, **gates: bool) -> list[str]:
         found = workloads_for([delegated(kind)], configuration=in_release(release, **gates)).problems
-        return [it.message for it in found if "in-tree autoscaling" in it.message and it.field.endswith("Autoscaling")]
+        return [
+            problem.message
+            for problem in found
+            if "in-tree autoscaling" in problem.message and problem.field.endswith("Autoscaling")
+        ]
 
     text = f"in-tree autoscaling is not supported for a MultiKueue-managed elastic {kind}"
-    assert [text in it for it in refused("0.20.0")] == [True]
+    assert [text in name for name in refused("0.20.0")] == [True]
     assert refused("0.20.0", MultiKueueRayInTreeAutoscaling=True) == []
     for release in OLDER:
-        assert [text in it for it in refused(release)] == ([True] if kind == "RayCluster" else [])
+        assert [text in name for name in refused(release)] == ([True] if kind == "RayCluster" else [])
     found = workloads_for([delegated(kind)], configuration=in_release("0.20.0")).problems
-    assert f"{field}.enableInTreeAutoscaling" in {it.field for it in found}
+    assert f"{field}.enableInTreeAutoscaling" in {problem.field for problem in found}
 
 
 # Priorities of Workloads with quota.
@@ -102,10 +106,10 @@ def test_a_workload_with_quota_keeps_the_kind_of_its_priority_class() -> None:
 
     def written(of: Json, workload: Json) -> list[list[Any]]:
         return [
-            [it.workload["spec"].get("priority") for it in found.steps]  # type: ignore[union-attr]
+            [step.workload["spec"].get("priority") for step in found.steps]  # type: ignore[union-attr]
             for found in (
-                sync_workloads(of, [workload], now=NOW, around=(high, low), configuration=it)
-                for it in with_and_without("ReservedPriorityKeepsItsKind")
+                sync_workloads(of, [workload], now=NOW, around=(high, low), configuration=configuration)
+                for configuration in with_and_without("ReservedPriorityKeepsItsKind")
             )
         ]
 

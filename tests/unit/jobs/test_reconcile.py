@@ -23,11 +23,11 @@ def look(plain: Json, *workloads: Json, around: tuple[Json, ...] = (FLAVOR,), **
 
 
 def wrote(found: Reconciliation) -> list[tuple[str, str]]:
-    return [(deed(it), f"{it.kind} {it.name}") for it in found.writes]
+    return [(deed(write), f"{write.kind} {write.name}") for write in found.writes]
 
 
 def reported(found: Reconciliation) -> list[tuple[str, str]]:
-    return [(it.reason, it.message) for it in found.events]
+    return [(event.reason, event.message) for event in found.events]
 
 
 def with_status(plain: Json, **status: Any) -> Json:
@@ -54,7 +54,7 @@ def pod(name: str, *, phase: str = "Pending", gated: bool = False, group: str = 
 
 def group_workload(*pods: Json) -> Json:
     found = reconcile_job(pod_group("g", pods), [], now=NOW)
-    (made,) = [it.manifest for it in found.writes if it.verb is Verb.CREATE]
+    (made,) = [write.manifest for write in found.writes if write.verb is Verb.CREATE]
     return dict(made)
 
 
@@ -276,7 +276,7 @@ def test_pods_of_an_elastic_job_go_as_far_as_its_admitted_slice_has_room() -> No
     made = only_made(plain)
     name = made["metadata"]["name"]
     admitted = holding(made, "QuotaReserved", "Admitted")
-    pods = [elastic_pod(it, slice_name=name) for it in ("c", "b", "a")]
+    pods = [elastic_pod(text, slice_name=name) for text in ("c", "b", "a")]
     pods += [
         elastic_pod("runs", gated=False, slice_name=name),
         elastic_pod("ended", phase="Succeeded", slice_name=name),
@@ -284,7 +284,7 @@ def test_pods_of_an_elastic_job_go_as_far_as_its_admitted_slice_has_room() -> No
     pods += [elastic_pod("other", slice_name="other")]
     found = look(plain, admitted, around=(FLAVOR, *pods))
     assert wrote(found) == [("Update", "Pod a"), ("Update", "Pod b")]
-    assert all("schedulingGates" not in it.manifest["spec"] for it in found.writes)  # type: ignore[operator]
+    assert all("schedulingGates" not in write.manifest["spec"] for write in found.writes)  # type: ignore[operator]
     assert look(plain, holding(made, "QuotaReserved"), around=(FLAVOR, *pods)).writes == ()
     assert look(plain, made, around=(FLAVOR, *pods)).writes == ()
 
@@ -297,7 +297,7 @@ def test_pods_of_an_elastic_job_get_what_a_check_says_of_them() -> None:
     admitted = with_status(
         holding(made, "QuotaReserved", "Admitted"), admissionChecks=[{"name": "p", "podSetUpdates": [update]}]
     )
-    stale, fresh = (elastic_pod(it, slice_name=made["metadata"]["name"]) for it in ("a", "b"))
+    stale, fresh = (elastic_pod(name, slice_name=made["metadata"]["name"]) for name in ("a", "b"))
     stale["metadata"]["annotations"][consumed] = "old"
     (write,) = look(plain, admitted, around=(FLAVOR, stale, fresh)).writes
     released: Any = write.manifest
@@ -352,7 +352,7 @@ def test_too_many_owners_are_reported() -> None:
         made["metadata"] |= {"name": f"j{number}", "ownerReferences": [owner]}
         jobs.append(made)
     found = look(jobs[0], around=tuple(jobs))
-    assert [(it.type, it.reason) for it in found.events] == [("Warning", "JobNestingTooDeep")]
+    assert [(event.type, event.reason) for event in found.events] == [("Warning", "JobNestingTooDeep")]
     assert found.writes == ()
 
 
@@ -375,7 +375,7 @@ def test_the_end_of_a_job_is_reported_once_and_finalizers_are_taken_off() -> Non
     workload = dict(look(pod("a", gated=True, group="")).writes[0].manifest)
     found = look(single, holding(workload, "QuotaReserved", "Admitted"))
     assert wrote(found) == [("Update", "Pod a")]
-    assert [it.finished for it in found.reports.values()] == [("Succeeded", "")]
+    assert [report.finished for report in found.reports.values()] == [("Succeeded", "")]
 
 
 def test_a_workload_that_is_deleted_stops_its_job() -> None:

@@ -29,7 +29,8 @@ def _workload(
     *manifests: Any, frameworks: list[str] | None = None, external: list[str] | None = None
 ) -> dict[str, Any]:
     configuration = JobsConfiguration(
-        frameworks=frameworks or [it.framework for it in INTEGRATIONS.values()], external_frameworks=external or []
+        frameworks=frameworks or [integration.framework for integration in INTEGRATIONS.values()],
+        external_frameworks=external or [],
     )
     result = workloads_for(manifests, configuration=configuration)
     result.raise_for_problems()
@@ -42,8 +43,8 @@ def test_a_workload_is_made_of_every_kind_ofjob(kind: str) -> None:
     """Row A4 of rules/00."""
     workload = _workload(job(kind))
     assert workload["spec"]["queueName"] == "lq"
-    containers = [it["template"]["spec"]["containers"][0] for it in workload["spec"]["podSets"]]
-    assert {"cpu": 1} in [it["resources"]["requests"] for it in containers]
+    containers = [pod_set["template"]["spec"]["containers"][0] for pod_set in workload["spec"]["podSets"]]
+    assert {"cpu": 1} in [container["resources"]["requests"] for container in containers]
 
 
 @pytest.mark.parametrize(("external", "n_workloads"), [([], 1), (["MiniCluster.v1alpha2.flux-framework.org"], 0)])
@@ -87,13 +88,15 @@ def test_an_admin_sees_which_jobs_wait_where_and_why() -> None:
         LocalQueue("lq", namespace="n", cluster_queue="cq"),
     ]
     jobs = [job("Job", "runs"), job("StatefulSet", "second"), job("Pod", "third")]
-    world = World.of([*(Manifest(it.to_manifest()) for it in queues), *map(Manifest, jobs)])
+    world = World.of([*(Manifest(queue.to_manifest()) for queue in queues), *map(Manifest, jobs)])
     engine = Engine()
     world.apply_to(engine, now=0)
     settle(engine, now=0)
-    owners: Any = {it.object["metadata"]["name"]: it.object["metadata"]["ownerReferences"] for it in world.made}  # type: ignore[index,call-overload]
+    owners: Any = {
+        manifest.object["metadata"]["name"]: manifest.object["metadata"]["ownerReferences"] for manifest in world.made
+    }  # type: ignore[index,call-overload]
     waiting = engine.pending("cq")
-    assert [(it.position_in_cluster_queue, owners[it.name][0]["name"]) for it in waiting] == [
+    assert [(workload.position_in_cluster_queue, owners[workload.name][0]["name"]) for workload in waiting] == [
         (0, "second"),
         (1, "third"),
     ]

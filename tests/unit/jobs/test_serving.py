@@ -24,8 +24,8 @@ def _set(api_version: str, kind: str, **spec: Any) -> dict[str, Any]:
 def _made(job: dict[str, Any], **options: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     result = workloads_for([job], **options)
     result.raise_for_problems()
-    assert [str(it) for it in result.ignored] == []
-    return list(result.jobs), [it.object for it in result.workloads]
+    assert [str(ignored) for ignored in result.ignored] == []
+    return list(result.jobs), [workload.object for workload in result.workloads]
 
 
 def test_every_pod_of_a_deployment_has_its_workload() -> None:
@@ -34,10 +34,10 @@ def test_every_pod_of_a_deployment_has_its_workload() -> None:
     template = deployment["spec"]["template"]["metadata"]
     assert template["annotations"] == {"kueue.x-k8s.io/pod-suspending-parent": "deployment"}
     assert template["labels"] == {"app": "a", "kueue.x-k8s.io/managed": "true", "kueue.x-k8s.io/queue-name": "q"}
-    assert [it["metadata"]["name"] for it in pods] == ["s-00001", "s-00002"]
+    assert [pod["metadata"]["name"] for pod in pods] == ["s-00001", "s-00002"]
     assert pods[0]["spec"]["schedulingGates"][0] == {"name": "kueue.x-k8s.io/admission"}
-    assert [it["metadata"]["ownerReferences"][0]["name"] for it in workloads] == ["s-00001", "s-00002"]
-    assert [it["spec"]["podSets"][0]["count"] for it in workloads] == [1, 1]
+    assert [workload["metadata"]["ownerReferences"][0]["name"] for workload in workloads] == ["s-00001", "s-00002"]
+    assert [workload["spec"]["podSets"][0]["count"] for workload in workloads] == [1, 1]
 
 
 def test_pods_of_a_deployment_count_though_pods_are_off() -> None:
@@ -61,8 +61,8 @@ def test_pods_of_a_deployment_that_are_there_are_not_made_again() -> None:
         "spec": _TEMPLATE["spec"],
     }
     result = workloads_for([_set("apps/v1", "Deployment", replicas=2, template=_TEMPLATE), pod])
-    owners: Any = [it.object["metadata"]["ownerReferences"] for it in result.workloads]  # type: ignore[index,call-overload]
-    assert [it[0]["name"] for it in owners] == ["s-7d9f-abcde"]
+    owners: Any = [workload.object["metadata"]["ownerReferences"] for workload in result.workloads]  # type: ignore[index,call-overload]
+    assert [owner[0]["name"] for owner in owners] == ["s-7d9f-abcde"]
 
 
 def test_stateful_set_is_one_workload() -> None:
@@ -132,7 +132,7 @@ def _leader_worker_set(**changes: Any) -> dict[str, Any]:
 
 def test_every_group_of_a_leader_worker_set_has_its_workload() -> None:
     _, workloads = _made(_leader_worker_set(), configuration=JobsConfiguration(label_keys_to_copy=["team"]))
-    assert [it["metadata"]["name"] for it in workloads] == [
+    assert [workload["metadata"]["name"] for workload in workloads] == [
         workload_name(f"s-{index}", kind="LeaderWorkerSet", group="leaderworkerset.x-k8s.io", uid="u1")
         for index in (0, 1)
     ]
@@ -157,21 +157,21 @@ def test_a_leader_worker_set_gives_its_workloads_the_annotations_that_are_measur
 
 def test_groups_that_have_their_workload_get_no_second_one() -> None:
     job = _leader_worker_set()
-    first, second = (it.object for it in workloads_for([job]).workloads)
+    first, second = (workload.object for workload in workloads_for([job]).workloads)
     result = workloads_for([first, job])
-    assert [it.object for it in result.workloads] == [second]
+    assert [workload.object for workload in result.workloads] == [second]
 
 
 def test_leader_worker_set_without_leaders_is_one_pod_set() -> None:
     job = _leader_worker_set()
     del job["spec"]["leaderWorkerTemplate"]["leaderTemplate"]
     _, workloads = _made(job)
-    assert [(it["name"], it["count"]) for it in workloads[0]["spec"]["podSets"]] == [("main", 3)]
+    assert [(pod_set["name"], pod_set["count"]) for pod_set in workloads[0]["spec"]["podSets"]] == [("main", 3)]
 
 
 def test_leader_alone_leaves_no_workers() -> None:
     _, workloads = _made(_leader_worker_set(size=1))
-    assert [it["count"] for it in workloads[0]["spec"]["podSets"]] == [1, 0]
+    assert [pod_set["count"] for pod_set in workloads[0]["spec"]["podSets"]] == [1, 0]
 
 
 def test_groups_that_are_too_many_for_a_time_have_workloads_too() -> None:
@@ -213,7 +213,7 @@ def test_workload_of_a_set_is_made_in_any_namespace_and_only_its_pods_are_left_o
         job["metadata"]["namespace"] = "kube-system"
         result = workloads_for([job])
         assert len(result.workloads) == n_workloads
-        assert [it.job.kind for it in result.ignored] == ["Pod"] * (1 - n_workloads)
+        assert [ignored.job.kind for ignored in result.ignored] == ["Pod"] * (1 - n_workloads)
 
 
 def test_time_of_a_set_that_makes_no_sense_is_passed_over() -> None:

@@ -46,15 +46,15 @@ def sync(plain: Json, *workloads: Any, around: tuple[Json, ...] = (), **gates: b
 
 
 def steps(found: Sync) -> list[tuple[str, str]]:
-    return [(str(it.action), str(it.workload["metadata"]["name"])) for it in found.steps]  # type: ignore[index,call-overload]
+    return [(str(step.action), str(step.workload["metadata"]["name"])) for step in found.steps]  # type: ignore[index,call-overload]
 
 
 def messages(found: Sync) -> list[str]:
-    return [it.message for it in (*found.events, *(s.event for s in found.steps if s.event is not None))]
+    return [event.message for event in (*found.events, *(s.event for s in found.steps if s.event is not None))]
 
 
 def made(plain: Json) -> list[Json]:
-    return [copy.deepcopy(dict(it.workload)) for it in sync(plain).steps]
+    return [copy.deepcopy(dict(step.workload)) for step in sync(plain).steps]
 
 
 def admitted(workload: Json, **status: Any) -> Json:
@@ -66,11 +66,14 @@ def admitted(workload: Json, **status: Any) -> Json:
 
 
 def conditions(workload: Any) -> dict[str, tuple[str, str, str]]:
-    return {it["type"]: (it["status"], it["reason"], it["message"]) for it in workload["status"]["conditions"]}
+    return {
+        condition["type"]: (condition["status"], condition["reason"], condition["message"])
+        for condition in workload["status"]["conditions"]
+    }
 
 
 def pods_written(found: Sync) -> dict[str, Json]:
-    return {it.manifest["metadata"]["name"]: dict(it.manifest) for it in found.writes}  # type: ignore[index,call-overload,misc]
+    return {write.manifest["metadata"]["name"]: dict(write.manifest) for write in found.writes}  # type: ignore[index,call-overload,misc]
 
 
 # StatefulSets.
@@ -96,7 +99,7 @@ def test_a_missing_class_leaves_a_set_waiting() -> None:
         plain["metadata"]["labels"][f"{AN}priority-class"] = "gone"
         found = sync(plain)
         assert (found.steps, found.reason) == ((), 'WorkloadPriorityClass "gone" not found')
-        assert [(it.type, it.reason, it.message) for it in found.events] == [
+        assert [(event.type, event.reason, event.message) for event in found.events] == [
             ("Warning", "WorkloadPriorityClassNotFound", 'WorkloadPriorityClass "gone" not found')
         ]
 
@@ -112,7 +115,7 @@ def test_a_set_that_is_scaled_to_zero_gives_its_quota_back_and_gets_it_again() -
     }
     assert "admission" not in held["status"]
     assert held["status"]["accumulatedPastExecutionTimeSeconds"] == 60
-    assert {it["lastTransitionTime"] for it in held["status"]["conditions"]} == {NOW}
+    assert {condition["lastTransitionTime"] for condition in held["status"]["conditions"]} == {NOW}
     # The owner stays, and so does the hold.
     assert held["metadata"]["ownerReferences"] == workload["metadata"]["ownerReferences"]
     assert sync(stateful(0), held) == Sync(workloads=(held,))
@@ -244,7 +247,7 @@ def test_pods_of_an_old_revision_are_let_go_with_the_admission() -> None:
     pods = (pod_of_set("old", revision="1"), pod_of_set("new", revision="2"))
     for found, left in ((workload, [ADMISSION, TOPOLOGY]), (admitted(workload), [])):
         written = pods_written(sync(rolling, found, around=pods))
-        gates = {name: it["spec"].get("schedulingGates", []) for name, it in written.items()}
+        gates = {name: entry["spec"].get("schedulingGates", []) for name, entry in written.items()}
         assert gates == {"old": left, "new": [ADMISSION, TOPOLOGY]}
 
 
@@ -273,7 +276,7 @@ def test_every_group_gets_its_workload_and_surplus_ones_go() -> None:
     found = sync(leader_worker())
     assert steps(found) == [("Create", name) for name in names(2)]
     assert messages(found) == [f"Created Workload: n/{name}" for name in names(2)]
-    assert [it["metadata"]["name"] for it in found.workloads] == names(2)  # type: ignore[index,call-overload]
+    assert [workload["metadata"]["name"] for workload in found.workloads] == names(2)  # type: ignore[index,call-overload]
     assert found.workload is None
     assert sync(leader_worker(), first, second) == Sync(workloads=(first, second))
     assert steps(sync(leader_worker(), first)) == [("Create", names(2)[1])]
@@ -308,10 +311,12 @@ def test_workloads_of_groups_follow_queue_gates_and_priority() -> None:
         'Updated workload AdmissionGatedBy to "a.io/x"',
         f"Updated workload priority class: n/{names(1)[0]}",
     ]
-    assert {(it["spec"]["queueName"], it["spec"]["priority"]) for it in found.workloads} == {("other", 7)}
+    assert {(workload["spec"]["queueName"], workload["spec"]["priority"]) for workload in found.workloads} == {
+        ("other", 7)
+    }
     # The queue does not wait for the class.
     without: Any = sync(changed, *stored)
-    assert [it["spec"]["queueName"] for it in without.workloads] == ["other"] * 2
+    assert [workload["spec"]["queueName"] for workload in without.workloads] == ["other"] * 2
     assert messages(without)[0] == 'WorkloadPriorityClass "high" not found'
     assert len(without.events) == 1
 
@@ -337,7 +342,7 @@ def test_pods_of_groups_join_them_once_they_are_numbered() -> None:
     leader, worker = pod_of_group("leader"), pod_of_group("worker", annotations={f"{LWS}leader-name": "leader"})
     around = (set_of_leaders(), leader, worker, pod_of_group("without", index=""))
     written = pods_written(sync(plain, *made(plain), around=around))
-    assert {name: it["metadata"]["annotations"][f"{AN}role-hash"] for name, it in written.items()} == {
+    assert {name: entry["metadata"]["annotations"][f"{AN}role-hash"] for name, entry in written.items()} == {
         "leader": "leader",
         "worker": "worker",
     }
@@ -359,8 +364,8 @@ def test_pods_that_wait_for_nothing_any_more_are_let_go() -> None:
     old, orphan = pod_of_group("old"), pod_of_group("orphan", owner="gone")
     old["metadata"]["labels"]["controller-revision-hash"] = "1"
     joined = pods_written(sync(plain, *made(plain), around=(rolling, old, orphan)))
-    assert {name: bool(it["spec"]) for name, it in joined.items()} == {"old": True, "orphan": False}
-    workloads = [admitted(it) for it in made(plain)]
+    assert {name: bool(entry["spec"]) for name, entry in joined.items()} == {"old": True, "orphan": False}
+    workloads = [admitted(entry) for entry in made(plain)]
     (freed,) = pods_written(sync(plain, *workloads, around=(rolling, *joined.values()))).values()
     assert (freed["metadata"]["name"], freed["spec"]) == ("old", {})
     (write,) = ungate_pods([old, pod_of_group("runs", gated=False)])

@@ -51,7 +51,8 @@ def pods(result: JobsResult) -> dict[str, tuple[int, Any]]:
     (workload,) = result.workloads
     found: Any = workload.object["spec"]
     return {
-        it["name"]: (it["count"], it["template"]["spec"]["containers"][0].get("resources")) for it in found["podSets"]
+        pod_set["name"]: (pod_set["count"], pod_set["template"]["spec"]["containers"][0].get("resources"))
+        for pod_set in found["podSets"]
     }
 
 
@@ -106,7 +107,7 @@ def test_a_world_says_what_it_assumed() -> None:
     engine = Engine()
     assert dict(world.apply_to(engine, now=0).unread) == {}
     settle(engine, now=0)
-    assert [it.stage for it in engine.workloads()] == ["Admitted"]
+    assert [workload.stage for workload in engine.workloads()] == ["Admitted"]
 
 
 def test_the_command_says_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

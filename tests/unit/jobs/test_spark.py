@@ -69,7 +69,7 @@ def test_sidecars_and_mounted_volumes_count() -> None:
         volumes=[{"name": "data"}, {"name": "spark-local-dir-1"}, {"name": "unused"}],
     )
     spec = _made(job)[1]["spec"]["podSets"][0]["template"]["spec"]
-    assert [it["name"] for it in spec["containers"]] == ["spark-kubernetes-driver", "side"]
+    assert [container["name"] for container in spec["containers"]] == ["spark-kubernetes-driver", "side"]
     assert spec["volumes"] == [{"name": "data"}]
 
 
@@ -94,7 +94,7 @@ def test_gate_and_framework_are_needed() -> None:
     [({"mode": "client"}, "spec.mode"), ({"dynamicAllocation": {"enabled": True}}, "spec.dynamicAllocation.enabled")],
 )
 def test_applications_that_are_rejected(spec: dict[str, Any], field: str) -> None:
-    assert [it.field for it in workloads_for([_job(**spec)], configuration=_ON).problems] == [field]
+    assert [problem.field for problem in workloads_for([_job(**spec)], configuration=_ON).problems] == [field]
 
 
 def test_start_and_stop_write_the_fields_of_the_roles() -> None:
@@ -120,7 +120,7 @@ def test_pods_are_ready_when_all_executors_are() -> None:
     def job(state: str, *executors: str) -> dict[str, Any]:
         status = {
             "applicationState": {"state": state, "errorMessage": "m"},
-            "executorState": {str(index): it for index, it in enumerate(executors)},
+            "executorState": {str(index): executor for index, executor in enumerate(executors)},
         }
         return {**_job(executor={"instances": 2}), "status": status}
 

@@ -27,8 +27,8 @@ def sync(plain: Json, *workloads: Json, around: tuple[Json, ...] = (), **gates: 
 
 def events(found: Sync) -> list[tuple[str, str, str, str]]:
     """Type, reason, message and name of the object, first those of writes, then those of steps."""
-    every = [*found.events, *(it.event for it in found.steps if it.event is not None)]
-    return [(it.type, it.reason, it.message, str(it.object["metadata"]["name"])) for it in every]  # type: ignore[index,call-overload]
+    every = [*found.events, *(step.event for step in found.steps if step.event is not None)]
+    return [(event.type, event.reason, event.message, str(event.object["metadata"]["name"])) for event in every]  # type: ignore[index,call-overload]
 
 
 def only_made(plain: Json) -> Json:
@@ -84,7 +84,7 @@ def test_a_missing_class_is_warned_of_and_waited_for() -> None:
 def test_a_job_whose_prebuilt_workload_is_missing_is_stopped_and_waits() -> None:
     found = sync(batch(1, suspend=False, prebuilt_workload_name="w"))
     assert found.reason == 'its prebuilt Workload "w" is not there, or another object controls it'
-    assert [it.manifest["spec"]["suspend"] for it in found.writes][-1] is True  # type: ignore[index,call-overload]
+    assert [write.manifest["spec"]["suspend"] for write in found.writes][-1] is True  # type: ignore[index,call-overload]
     assert events(found) == [("Normal", "Stopped", "missing workload", "j")]
 
 
@@ -99,7 +99,7 @@ def test_a_child_of_a_managed_job_gets_no_workload() -> None:
     assert sync(child) == Sync(reason='its owner RayJob "n/parent" is not among the manifests')
     # Who has another UID is another one.
     parent["metadata"]["uid"] = "other"
-    assert [it.action for it in sync(child, around=(parent,)).steps] == ["Create"]
+    assert [step.action for step in sync(child, around=(parent,)).steps] == ["Create"]
 
 
 def test_owners_without_end_are_warned_of() -> None:
@@ -169,8 +169,8 @@ def test_pods_of_a_group_are_let_go_though_its_name_is_taken() -> None:
     found = sync(group_of(one, two), foreign)
     message = 'A Workload named "g" already exists but is not a pod group workload; this pod group cannot be admitted'
     assert events(found) == [("Warning", "WorkloadNameConflict", message, "one")]
-    assert [it.manifest["metadata"]["name"] for it in found.writes] == ["two"]  # type: ignore[index,call-overload]
-    assert [it.manifest["metadata"]["finalizers"] for it in found.writes] == [[]]  # type: ignore[index,call-overload]
+    assert [write.manifest["metadata"]["name"] for write in found.writes] == ["two"]  # type: ignore[index,call-overload]
+    assert [write.manifest["metadata"]["finalizers"] for write in found.writes] == [[]]  # type: ignore[index,call-overload]
 
 
 def test_stopped_pods_of_a_group_each_have_an_event() -> None:
@@ -180,6 +180,6 @@ def test_stopped_pods_of_a_group_each_have_an_event() -> None:
         pod["spec"] = {key: value for key, value in pod["spec"].items() if key != "schedulingGates"}
     found = sync(made)
     message = "Missing Workload; unable to restore pod templates"
-    assert [it[:3] for it in events(found)] == [("Normal", "Stopped", message)] * 2
+    assert [event[:3] for event in events(found)] == [("Normal", "Stopped", message)] * 2
     targets: Any = found.writes[0].manifest["status"]
     assert targets["conditions"][-1]["message"] == message

@@ -27,7 +27,7 @@ def configuration(*, gates: dict[str, bool] | None = None, absent: str = "") -> 
 
 
 def refused(made: Json, using: JobsConfiguration) -> list[tuple[str | None, str]]:
-    return [(it.field, it.message) for it in workloads_for([made], configuration=using).problems]
+    return [(problem.field, problem.message) for problem in workloads_for([made], configuration=using).problems]
 
 
 def annotated(**annotations: str) -> Json:
@@ -105,8 +105,8 @@ def test_where_the_indexes_of_pods_start_is_checked(offset: str, group: bool, is
     frameworks = ("kubeflow.org/mpijob",)
     fields = {
         absent: [
-            it.field
-            for it in workloads_for(
+            problem.field
+            for problem in workloads_for(
                 [mpi_job(offset, group=group)],
                 configuration=JobsConfiguration(frameworks=frameworks, absent_changes=frozenset(absent.split())),
             ).problems
@@ -134,7 +134,7 @@ def test_what_the_start_of_a_job_adds_is_not_compared() -> None:
         started["spec"]["suspend"] = is_suspended
         stored: Json = {**step.workload, "metadata": {"name": "w", "namespace": "n"}, "status": status}
         steps = sync_workloads(started, (stored,), now=0, configuration=configuration()).steps
-        assert ("OutOfSync" in {it.reason for it in steps}) == ends
+        assert ("OutOfSync" in {step.reason for step in steps}) == ends
 
 
 def test_a_prebuilt_workload_asks_for_the_topology_of_its_job() -> None:
@@ -151,4 +151,4 @@ def test_a_prebuilt_workload_asks_for_the_topology_of_its_job() -> None:
         (other, "PrebuiltTopologyIsCompared", False),
     ):
         steps = sync_workloads(made, (workload,), now=0, configuration=configuration(absent=absent)).steps
-        assert [it.reason for it in steps if it.reason == "OutOfSync"] == ["OutOfSync"] * ends
+        assert [step.reason for step in steps if step.reason == "OutOfSync"] == ["OutOfSync"] * ends

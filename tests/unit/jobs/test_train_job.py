@@ -47,12 +47,12 @@ def _job(**spec: Any) -> dict[str, Any]:
 def _made(job: dict[str, Any], runtime: dict[str, Any] = _TORCH) -> tuple[dict[str, Any], dict[str, Any]]:
     result = workloads_for([runtime, job])
     result.raise_for_problems()
-    assert [str(it) for it in result.ignored] == []
+    assert [str(ignored) for ignored in result.ignored] == []
     return result.jobs[0], result.workloads[0].object
 
 
 def _counts(job: dict[str, Any], runtime: dict[str, Any] = _TORCH) -> dict[str, int]:
-    return {it["name"]: it["count"] for it in _made(job, runtime)[1]["spec"]["podSets"]}
+    return {pod_set["name"]: pod_set["count"] for pod_set in _made(job, runtime)[1]["spec"]["podSets"]}
 
 
 def test_pods_are_those_of_the_runtime() -> None:
@@ -90,9 +90,9 @@ def test_all_nodes_of_mpi_get_the_resources_of_the_job_where_the_launcher_is_one
     policy: Any = {"mpi": {"runLauncherAsNode": True}}
     runtime = _runtime(("launcher", "trainer", "node"), ("node", "", "node"), **policy)
     launcher, node = _made(_job(trainer=trainer), runtime)[1]["spec"]["podSets"]
-    containers = [it["template"]["spec"]["containers"][0] for it in (launcher, node)]
-    assert [it["resources"] for it in containers] == [{"requests": {"cpu": 8, "memory": "1Gi"}}] * 2
-    assert [it["image"] for it in containers] == ["b", "a"]
+    containers = [entry["template"]["spec"]["containers"][0] for entry in (launcher, node)]
+    assert [container["resources"] for container in containers] == [{"requests": {"cpu": 8, "memory": "1Gi"}}] * 2
+    assert [container["image"] for container in containers] == ["b", "a"]
 
 
 def test_patches_of_the_job_are_merged_into_the_runtime() -> None:

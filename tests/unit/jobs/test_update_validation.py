@@ -42,8 +42,8 @@ def changed(plain: Json, *, spec: Json | None = None, status: Json | None = None
 def said(old: Json, new: Json, *around: Json, **gates: bool) -> list[tuple[str, str]]:
     configuration = JobsConfiguration(feature_gates=gates)
     problems = update_problems(old, new, around=around, configuration=configuration)
-    assert all(it.object is not None and it.object.name == "j" for it in problems)
-    return [(it.field, it.message) for it in problems]
+    assert all(problem.object is not None and problem.object.name == "j" for problem in problems)
+    return [(problem.field, problem.message) for problem in problems]
 
 
 RUNNING = job("Job") | {"spec": {**job("Job")["spec"], "suspend": False}}
@@ -58,11 +58,11 @@ IMMUTABLE = "field is immutable"
 
 @pytest.mark.parametrize("kind", sorted(ALL_KINDS))
 def test_a_job_that_stays_as_its_webhook_left_it_is_taken(kind: str) -> None:
-    everything = JobsConfiguration(frameworks=[it.framework for it in INTEGRATIONS.values()])
+    everything = JobsConfiguration(frameworks=[integration.framework for integration in INTEGRATIONS.values()])
     made = workloads_for([job(kind)], configuration=everything).jobs
-    for it in made or (job(kind),):
+    for other in made or (job(kind),):
         runtime = [("", "runtime 'torch' not found")] if kind == "TrainJob" else []
-        assert said(dict(it), copy.deepcopy(dict(it))) == runtime
+        assert said(dict(other), copy.deepcopy(dict(other))) == runtime
 
 
 def test_a_queue_changes_only_while_the_job_is_suspended() -> None:
@@ -162,8 +162,8 @@ def test_a_ray_job_is_looked_at_if_it_is_managed_or_was() -> None:
     keeps["spec"]["shutdownAfterJobFinishes"] = False
     unmanaged = changed(keeps, queue_name=None)
     field = "spec.shutdownAfterJobFinishes"
-    assert [it for it, _ in said(unmanaged, keeps)] == [QUEUE, field]
-    assert [it for it, _ in said(keeps, unmanaged)] == [QUEUE]
+    assert [row for row, _ in said(unmanaged, keeps)] == [QUEUE, field]
+    assert [row for row, _ in said(keeps, unmanaged)] == [QUEUE]
     assert said(keeps, unmanaged, ValidateRayAndSparkJobUpdates=False) == []
     assert said(unmanaged, unmanaged) == []
     # One that runs in somebody else's cluster is none of Kueue's.

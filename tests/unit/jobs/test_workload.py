@@ -128,8 +128,8 @@ def test_a_job_waits_for_its_workload_priority_class() -> None:
     result = workloads_for(parse_manifests(text, file="job.yaml"))
     assert (result.workloads, result.problems, result.ignored) == ((), (), ())
     # It is held back until then.
-    assert [it["spec"]["suspend"] for it in result.jobs] == [True]  # type: ignore[index,call-overload]
-    assert [str(it) for it in result.waiting] == [
+    assert [job["spec"]["suspend"] for job in result.jobs] == [True]  # type: ignore[index,call-overload]
+    assert [str(problem) for problem in result.waiting] == [
         'job.yaml:7 (document 1): Job "team-a/sample-job": metadata.labels[kueue.x-k8s.io/priority-class]: '
         'WorkloadPriorityClass "high" not found; add the class to the manifests, or correct the label'
     ]
@@ -293,7 +293,7 @@ def _queues(*, controller: str) -> list[dict[str, Any]]:
 def test_job_for_other_clusters_is_managed_by_multikueue(
     controller: str, before: str | None, after: str | None
 ) -> None:
-    queues = [{"apiVersion": "kueue.x-k8s.io/v1beta2", **it} for it in _queues(controller=controller)]
+    queues = [{"apiVersion": "kueue.x-k8s.io/v1beta2", **queue} for queue in _queues(controller=controller)]
     job = sample_job()
     if before:
         job["spec"] = {**job["spec"], "managedBy": before}

@@ -33,7 +33,7 @@ def _made(*, at_least: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _admitted(workload: dict[str, Any], count: int = 5, *conditions: str) -> dict[str, Any]:
     assignment = {"name": "main", "flavors": {"cpu": "f"}, "count": count}
-    held = [{"type": it, "status": "True"} for it in conditions or ("QuotaReserved", "Admitted")]
+    held = [{"type": condition, "status": "True"} for condition in conditions or ("QuotaReserved", "Admitted")]
     admission = {"clusterQueue": "cq", "podSetAssignments": [assignment]}
     return {**workload, "status": {"admission": admission, "conditions": held}}
 

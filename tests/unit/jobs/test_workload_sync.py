@@ -42,8 +42,8 @@ def holding(workload: Json, *kinds: str, **reasons: str) -> Json:
     admission = {
         "clusterQueue": "cq",
         "podSetAssignments": [
-            {"name": it["name"], "flavors": {"cpu": "default"}, "count": it["count"]}
-            for it in workload["spec"]["podSets"]
+            {"name": pod_set["name"], "flavors": {"cpu": "default"}, "count": pod_set["count"]}
+            for pod_set in workload["spec"]["podSets"]
         ],
     }
     conditions = [{"type": kind, "status": "True", "reason": reasons.get(kind, kind)} for kind in kinds]
@@ -51,7 +51,7 @@ def holding(workload: Json, *kinds: str, **reasons: str) -> Json:
 
 
 def reported(found: Sync) -> list[tuple[str, str]]:
-    return [(str(it.action), str(it.workload["metadata"]["name"])) for it in found.steps]  # type: ignore[index,call-overload]
+    return [(str(step.action), str(step.workload["metadata"]["name"])) for step in found.steps]  # type: ignore[index,call-overload]
 
 
 def gone(name: Any) -> list[tuple[str, str]]:
@@ -60,7 +60,7 @@ def gone(name: Any) -> list[tuple[str, str]]:
 
 
 def counts(workload: Any) -> list[int]:
-    return [it["count"] for it in workload["spec"]["podSets"]]
+    return [pod_set["count"] for pod_set in workload["spec"]["podSets"]]
 
 
 def test_a_workload_that_fits_is_kept() -> None:
@@ -83,7 +83,7 @@ def test_a_suspended_job_that_changed_gets_its_workload_changed_and_what_runs_is
     assert (reported(found), found.workload, found.writes) == (gone(stored["metadata"]["name"]), None, ())
     found = sync(batch(3, cpu="2", suspend=False), reserved)
     assert reported(found) == gone(stored["metadata"]["name"])
-    assert [it.manifest["spec"]["suspend"] for it in found.writes][-1] is True  # type: ignore[index,call-overload]
+    assert [write.manifest["spec"]["suspend"] for write in found.writes][-1] is True  # type: ignore[index,call-overload]
 
 
 def test_of_two_workloads_one_is_kept() -> None:
@@ -193,12 +193,12 @@ def test_of_several_slices_the_newest_that_holds_quota_and_its_replacement_stay(
     stray = copy.deepcopy(first_slice(9))
     stray["metadata"] |= {"name": "stray", "uid": "3", "creationTimestamp": "2026-01-01T00:00:02Z"}
     found = sync(elastic(5), old, new, stray)
-    assert [(it.reason, it.message) for it in found.steps] == [
+    assert [(step.reason, step.message) for step in found.steps] == [
         ("OutOfSync", "The workload slice is out of sync with its parent job")
     ]
     assert found.workload == new
     found = sync(elastic(5), old, holding(new, "QuotaReserved"))
-    assert [(it.reason, it.message) for it in found.steps] == [
+    assert [(step.reason, step.message) for step in found.steps] == [
         ("WorkloadSliceReplaced", "Replaced to accommodate a new workload slice")
     ]
 
@@ -222,8 +222,8 @@ def test_the_engine_charges_a_new_slice_for_the_difference() -> None:
     (step,) = sync(elastic(5, 2), running).steps
     engine.apply([dict(step.workload)], now=1)
     decision = engine.cycle(1)
-    assert [it.key for it in decision.admissions] == [f"n/{step.workload['metadata']['name']}"]  # type: ignore[index,call-overload]
-    assert [it.key for it in decision.replaced_slices] == [f"n/{stored.name}"]
+    assert [admission.key for admission in decision.admissions] == [f"n/{step.workload['metadata']['name']}"]  # type: ignore[index,call-overload]
+    assert [slice_.key for slice_ in decision.replaced_slices] == [f"n/{stored.name}"]
 
 
 # Groups of pods.
@@ -247,7 +247,7 @@ def group_of(*pods: Json) -> Json:
 
 
 def written(found: Sync) -> list[tuple[str, str]]:
-    return [(deed(it), it.name) for it in found.writes]
+    return [(deed(write), write.name) for write in found.writes]
 
 
 def test_a_failed_pod_of_a_group_waits_for_its_replacement_and_is_let_go_then() -> None:
@@ -268,7 +268,7 @@ def test_a_failed_pod_of_a_group_waits_for_its_replacement_and_is_let_go_then() 
     three = member("three", created=9)
     found = sync(group_of(one, failed, three), found.workload)
     assert written(found) == [("Update", "two")]
-    assert next(it.workload["metadata"]["ownerReferences"][-1]["name"] for it in found.steps) == "three"
+    assert next(step.workload["metadata"]["ownerReferences"][-1]["name"] for step in found.steps) == "three"
     (condition,) = found.workload["status"]["conditions"]
     assert (condition["status"], condition["reason"], condition["message"]) == (
         "False", "PodsReady", "No pods need replacement",
@@ -279,7 +279,7 @@ def test_a_group_that_was_evicted_waits_for_pods_for_that_reason() -> None:
     one, two = member("one"), member("two", created=1)
     stored = holding(only_made(group_of(one, two)), "Evicted", Evicted="Preempted")
     found: Any = sync(group_of(one, {**two, "status": {"phase": "Failed"}}), stored)
-    assert [it["reason"] for it in found.workload["status"]["conditions"]] == ["Preempted", "Preempted"]
+    assert [condition["reason"] for condition in found.workload["status"]["conditions"]] == ["Preempted", "Preempted"]
 
 
 def test_pods_beyond_the_size_of_their_role_are_deleted_the_youngest_first() -> None:
@@ -321,10 +321,10 @@ def test_a_deployment_has_no_workload_of_its_own() -> None:
 def test_a_prebuilt_workload_of_a_group_belongs_to_all_of_its_pods() -> None:
     group: Any = group_of(member("one"), member("two", created=1))
     made = only_made(group)
-    free = {key: it for key, it in made["metadata"].items() if key != "ownerReferences"}
+    free = {key: manifest for key, manifest in made["metadata"].items() if key != "ownerReferences"}
     for pod in (group, *group["items"]):
         pod["metadata"]["annotations"][f"{AN}prebuilt-workload-name"] = "g"
     found: Any = sync(group, {**made, "metadata": free})
     assert reported(found) == [("Update", "g")]
-    assert [it["name"] for it in found.workload["metadata"]["ownerReferences"]] == ["one", "two"]
+    assert [reference["name"] for reference in found.workload["metadata"]["ownerReferences"]] == ["one", "two"]
     assert sync(group, found.workload) == Sync(workloads=(found.workload,))

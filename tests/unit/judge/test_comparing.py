@@ -69,7 +69,8 @@ def test_names_do_not_make_another_kind() -> None:
 def test_what_the_plays_of_kueue_disagree_about_may_be_as_in_any_of_them() -> None:
     def told(*messages: str) -> dict[str, Any]:
         said = [
-            {"key": f"ns/w{n}", "type": "Normal", "reason": "Pending", "message": it} for n, it in enumerate(messages)
+            {"key": f"ns/w{n}", "type": "Normal", "reason": "Pending", "message": message}
+            for n, message in enumerate(messages)
         ]
         return run() | {"cycles": [{"n": 1, "t": 0, "inadmissible": ["ns/w0"], "messages": said}]}
 

@@ -24,43 +24,43 @@ def played(seeds: range, *mistakes: str, reference_every: int = 0) -> list[Outco
 
 def test_without_a_mistake_nothing_differs() -> None:
     outcomes = played(range(12), reference_every=12)
-    assert [it.seed for it in outcomes] == list(range(12))
-    assert [it.found for it in outcomes] == [None] * 12
+    assert [outcome.seed for outcome in outcomes] == list(range(12))
+    assert [outcome.found for outcome in outcomes] == [None] * 12
     assert outcomes[0].counts["with the reference"] == 1
-    assert sum(it.counts["admissions"] for it in outcomes) > 10
+    assert sum(outcome.counts["admissions"] for outcome in outcomes) > 10
 
 
 def test_a_wrong_decision_is_found_and_shrunk() -> None:
-    outcome = next(it for it in played(range(3), "counts") if it.found is not None)
+    outcome = next(count for count in played(range(3), "counts") if count.found is not None)
     found = outcome.found
     assert found is not None
     assert (found.by, found.kind) == ("engine", "decisions cycles.admitted.podSets.count")
     whole = world(found.seed, RELEASE)
     assert len(found.case["input"]["events"]) == 1 < len(whole["input"]["events"])
-    question = {name: it for name, it in found.case.items() if name != "expect"}
+    question = {name: entry for name, entry in found.case.items() if name != "expect"}
     assert str(differing(parts(found.case["expect"], most(whole)), answered(question, "engine"))) == found.told
 
 
 def test_other_words_are_a_difference_of_messages() -> None:
-    kinds = {it.found.kind for it in played(range(4), "words") if it.found is not None}
+    kinds = {word.found.kind for word in played(range(4), "words") if word.found is not None}
     assert kinds == {"messages message"}
 
 
 def test_an_oracle_that_contradicts_itself_leaves_it_to_chance() -> None:
     outcomes = played(range(6), "chance")
-    assert [it.found for it in outcomes] == [None] * 6
-    assert sum(it.counts["left to chance"] for it in outcomes) > 0
+    assert [outcome.found for outcome in outcomes] == [None] * 6
+    assert sum(outcome.counts["left to chance"] for outcome in outcomes) > 0
 
 
 def test_a_panic_is_told_and_the_next_worlds_are_played_by_another_process() -> None:
     outcomes = played(range(8), "ends")
     told = "ended with 2: panic: assignment to entry in nil map"
-    assert [it.crash for it in outcomes] == ["", "", told, "", "", told, "", ""]
-    assert not any(it.found for it in outcomes)
+    assert [outcome.crash for outcome in outcomes] == ["", "", told, "", "", told, "", ""]
+    assert not any(outcome.found for outcome in outcomes)
 
 
 def test_what_cannot_be_played_is_told() -> None:
-    assert [it.error for it in played(range(2), "refuses")] == ["cannot play this"] * 2
+    assert [refuse.error for refuse in played(range(2), "refuses")] == ["cannot play this"] * 2
 
 
 def test_a_case_that_hangs_is_a_crash_of_its_own() -> None:
@@ -70,7 +70,7 @@ def test_a_case_that_hangs_is_a_crash_of_its_own() -> None:
             oracle.send(case)
         verdicts = [oracle.read() for _ in cases]
     assert verdicts[2] == Verdict(crash="no answer in 3 s")
-    assert [bool(it.answer) for it in verdicts] == [True, True, False, True]
+    assert [bool(verdict.answer) for verdict in verdicts] == [True, True, False, True]
 
 
 def test_a_program_that_is_missing_or_talks_nonsense_is_reported() -> None:

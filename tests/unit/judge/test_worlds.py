@@ -33,7 +33,9 @@ def test_enough_worlds_have_nodes_and_fair_shares(name: str) -> None:
 @pytest.mark.parametrize("name", RELEASES)
 def test_only_gates_that_the_release_has_are_set(name: str) -> None:
     release = Release.named(name)
-    defaults = {it.name: it.default for it in release.feature_gates() if not it.locked}
+    defaults = {
+        feature_gate.name: feature_gate.default for feature_gate in release.feature_gates() if not feature_gate.locked
+    }
     for seed in range(300):
         for gate, on in world(seed, release)["featureGates"].items():
             assert defaults[gate] is not on
@@ -47,8 +49,10 @@ def test_every_world_is_valid_and_whole(name: str) -> None:
 def test_a_case_is_not_whole_without_what_it_names_or_with_a_part_of_an_object() -> None:
     case = world(1, Release.named("0.19.2"))
     for kind in ("Namespace", "LocalQueue", "ClusterQueue", "ResourceFlavor"):
-        assert not is_whole({**case, "objects": [it for it in case["objects"] if it["kind"] != kind]})
-    workload = next(it["object"] for it in case["input"]["events"] if text_at(it, "object", "kind") == "Workload")
+        assert not is_whole({**case, "objects": [object_ for object_ in case["objects"] if object_["kind"] != kind]})
+    workload = next(
+        event["object"] for event in case["input"]["events"] if text_at(event, "object", "kind") == "Workload"
+    )
     event = {"at": 0, "op": "create", "object": {**workload, "spec": {**workload["spec"], "podSets": [{}]}}}
     assert not is_whole({**case, "input": {"events": [event]}})
 
@@ -71,7 +75,7 @@ def test_queues_have_no_workloads_of_the_same_time() -> None:
             if workload.get("kind") == "Workload":
                 stamp = text_at(workload, "metadata", "creationTimestamp")
                 queues.setdefault(stamp, set()).add(text_at(workload, "spec", "queueName"))
-        assert all(len(it) == 1 for it in queues.values())
+        assert all(len(queue) == 1 for queue in queues.values())
 
 
 def test_with_nodes_and_fair_shares_all_queues_have_one_root() -> None:
@@ -81,12 +85,12 @@ def test_with_nodes_and_fair_shares_all_queues_have_one_root() -> None:
         if not {"with topology", "with fair sharing"} <= set(families(case)):
             continue
         n += 1
-        things = [*case["objects"], *(object_at(it, "object") for it in case["input"]["events"])]
-        assert all(text_at(it, "spec", "cohortName") for it in things if it.get("kind") == "ClusterQueue")
+        things = [*case["objects"], *(object_at(event, "object") for event in case["input"]["events"])]
+        assert all(text_at(thing, "spec", "cohortName") for thing in things if thing.get("kind") == "ClusterQueue")
         roots = {
-            it["metadata"]["name"]
-            for it in things
-            if it.get("kind") == "Cohort" and not text_at(it, "spec", "parentName")
+            thing["metadata"]["name"]
+            for thing in things
+            if thing.get("kind") == "Cohort" and not text_at(thing, "spec", "parentName")
         }
         assert roots <= {"c1"}
     assert n > 10

@@ -57,9 +57,9 @@ def job(name: str, queue: str = "a", *, cpu: int = 1, priority: str = "") -> dic
 
 def started(server: HttpApiServer) -> set[str]:
     return {
-        it["metadata"]["name"]
-        for it in server.call(lambda api: api.list("Job")[0])
-        if it["spec"].get("suspend") is False
+        entry["metadata"]["name"]
+        for entry in server.call(lambda api: api.list("Job")[0])
+        if entry["spec"].get("suspend") is False
     }
 
 

@@ -51,7 +51,10 @@ def hostile(answer: Callable[[Asked], Answer], *, tls: ssl.SSLContext | None = N
         def respond(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             parts = urlsplit(self.path)
-            query, headers = dict(parse_qsl(parts.query)), {name.lower(): it for name, it in self.headers.items()}
+            query, headers = (
+                dict(parse_qsl(parts.query)),
+                {name.lower(): header for name, header in self.headers.items()},
+            )
             request = Asked(self.command, parts.path, query, headers, _subject(self.connection))
             asked.append(request)
             found = answer(request)
@@ -98,4 +101,6 @@ def of(body: Any, code: int = 200, **headers: str) -> Answer:
 
 
 def lines(*events: Any) -> Answer:
-    return Answer(b"".join(it if isinstance(it, bytes) else json.dumps(it).encode() + b"\n" for it in events))
+    return Answer(
+        b"".join(event if isinstance(event, bytes) else json.dumps(event).encode() + b"\n" for event in events)
+    )

@@ -73,7 +73,7 @@ def plugin(folder: Path, *statuses: dict[str, str], version: str = "v1") -> dict
 
 
 def tokens(server: Hostile) -> list[str]:
-    return [it.headers.get("authorization", "") for it in server.asked]
+    return [asked.headers.get("authorization", "") for asked in server.asked]
 
 
 def ask(api: Api, n: int = 1) -> None:
@@ -135,13 +135,13 @@ def test_the_token_of_a_pod_is_read_again_and_survives_a_file_that_is_missing(
     ask(api)
     token.with_name("other").rename(token)
     ask(api)
-    assert tokens(server) == [f"bearer {it}" for it in ("one", "two", "two", "three")]
+    assert tokens(server) == [f"bearer {name}" for name in ("one", "two", "two", "three")]
 
 
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
 def test_a_plugin_runs_again_when_its_token_ends(server: Hostile, tmp_path: Path, version: str) -> None:
-    statuses = [{"token": f"t{n}", "expirationTimestamp": it} for n, it in enumerate([BEFORE, BEFORE, LATER])]
+    statuses = [{"token": f"t{n}", "expirationTimestamp": entry} for n, entry in enumerate([BEFORE, BEFORE, LATER])]
     api = Api.connect(kubeconfig=kubeconfig(tmp_path, server.url, plugin(tmp_path, *statuses, version=version)))
     ask(api, 4)
     assert tokens(server) == ["Bearer t1", "Bearer t2", "Bearer t2", "Bearer t2"]
@@ -156,7 +156,7 @@ def test_a_plugin_that_fails_later_leaves_the_old_token_and_is_logged(
     ask(api)
     assert tokens(server) == ["Bearer t0"]
     assert "credentials cannot be read again" in caplog.messages
-    assert any("credential1" in it for it in caplog.messages)
+    assert any("credential1" in message for message in caplog.messages)
 
 
 @pytest.mark.usefixtures("at_once")
@@ -260,7 +260,7 @@ def test_a_plugin_may_give_certificates_and_runs_again_when_they_end(tmp_path: P
         user = plugin(tmp_path, *statuses)
         file = kubeconfig(tmp_path, server.url, user, **{"certificate-authority": str(authority[0])})
         ask(Api.connect(kubeconfig=file), 3)
-    assert [it.subject for it in server.asked] == ["bob", "cas", "cas"]
+    assert [asked.subject for asked in server.asked] == ["bob", "cas", "cas"]
 
 
 @pytest.mark.usefixtures("at_once")
@@ -278,7 +278,7 @@ def test_files_with_certificates_are_read_again(tmp_path: Path) -> None:
         for old, new in zip(ann, bob, strict=True):
             new.replace(old)
         ask(api)
-    assert [it.subject for it in server.asked] == ["ann", "bob"]
+    assert [asked.subject for asked in server.asked] == ["ann", "bob"]
 
 
 def certificate(folder: Path, name: str, *extensions: str, by: str = "") -> tuple[Path, Path]:

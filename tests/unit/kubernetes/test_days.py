@@ -150,7 +150,7 @@ class Day:
         annotations = {"minutes": str(minutes)}
         if kind == "Pod" and pods > 1:
             annotations |= {
-                f"kueue.x-k8s.io/pod-group-{key}": it for key, it in (("name", name), ("total-count", str(pods)))
+                f"kueue.x-k8s.io/pod-group-{key}": entry for key, entry in (("name", name), ("total-count", str(pods)))
             }
         for index in range(pods if kind == "Pod" else 1):
             own = f"{name}-{index}" if kind == "Pod" else name
@@ -188,7 +188,7 @@ class Day:
                 self.cluster.patch("Pod", job["metadata"]["name"], ended, namespace="lab", subresource="status")
         there = {(job["kind"], job["metadata"]["name"]) for job in self.jobs()}
         for workload in self.cluster.list("Workload")[0]:
-            owners = {(it["kind"], it["name"]) for it in workload["metadata"]["ownerReferences"]}
+            owners = {(reference["kind"], reference["name"]) for reference in workload["metadata"]["ownerReferences"]}
             if not owners & there:  # garbage collection
                 self.cluster.delete("Workload", workload["metadata"]["name"], namespace="lab")
         alive = {job["metadata"]["name"] for job in self.jobs() if job["kind"] == "Pod" and not is_terminating(job)}
@@ -202,7 +202,7 @@ class Day:
             assert kind is not None
             if kind.finished(job) is not None or is_terminating(job):
                 continue
-            n_pods = sum(it.count for it in kind.pod_sets(job, Surroundings()))
+            n_pods = sum(pod_set.count for pod_set in kind.pod_sets(job, Surroundings()))
             stage, began = "waits", None
             if not kind.is_suspended(job):
                 began = job.get("status", {}).get("startTime")
@@ -227,7 +227,7 @@ class Day:
 
     def live(self) -> None:
         """Until nothing happens any more."""
-        self.coming.sort(key=lambda it: it[0])
+        self.coming.sort(key=lambda entry: entry[0])
         self.restart()
         quiet = 0
         for _ in range(500):
@@ -291,18 +291,20 @@ def test_a_day_of_jobs_runs_to_its_end_though_the_controller_is_killed() -> None
     assert len(day.jobs()) == 11
     assert all(map(is_finished, day.jobs()))
     selectors = [
-        object_at(it.template, "spec", "nodeSelector")
+        object_at(pod_set.template, "spec", "nodeSelector")
         for job in day.jobs()
-        for it in INTEGRATIONS[group_of(job["apiVersion"]), job["kind"]].pod_sets(job, Surroundings())
+        for pod_set in INTEGRATIONS[group_of(job["apiVersion"]), job["kind"]].pod_sets(job, Surroundings())
     ]
     assert selectors == [{"pool": "spot"}] * 13
     # The three that run when something urgent comes are stopped, and begin again.
     assert (day.n_starts, day.most_cpus) == (3 * (3 + 1 + 4) + 3 * 3, 4)
     workloads = server.api.list("Workload")[0]
-    holding = [it for it in workloads if {"QuotaReserved"} <= true(it) and "Finished" not in true(it)]
+    holding = [
+        workload for workload in workloads if {"QuotaReserved"} <= true(workload) and "Finished" not in true(workload)
+    ]
     assert (len(workloads), holding) == (9, [])
-    assert all("Finished" in true(it) for it in workloads)
-    assert {it.code for it in server.requests} == {200, 201, 409, 410}
+    assert all("Finished" in true(workload) for workload in workloads)
+    assert {request.code for request in server.requests} == {200, 201, 409, 410}
     assert not day.dies_at
 
 
@@ -313,13 +315,13 @@ def test_pods_go_to_nodes_though_the_controller_is_killed() -> None:
         day.add_nodes("n1", "n2", "n3")
         day.add(0, "pair", kind="Pod", pods=2, minutes=30)
         day.live()
-    hosts = [it["spec"]["nodeSelector"].get(HOST) for it in day.jobs()]
+    hosts = [job["spec"]["nodeSelector"].get(HOST) for job in day.jobs()]
     assert (hosts, all(map(is_finished, day.jobs()))) == (["n1", "n2"], True)
     assert not day.dies_at
 
 
 def true(manifest: dict[str, Any]) -> set[str]:
-    return {it["type"] for it in manifest["status"]["conditions"] if it["status"] == "True"}
+    return {condition["type"] for condition in manifest["status"]["conditions"] if condition["status"] == "True"}
 
 
 def test_a_write_of_which_nobody_knows_is_asked_for_until_somebody_does() -> None:
@@ -342,7 +344,9 @@ def test_a_write_of_which_nobody_knows_is_asked_for_until_somebody_does() -> Non
 
 def test_the_roles_allow_what_is_asked_for() -> None:
     """Every request of a day of all kinds is allowed, by a role of deploy/kueuecore.yaml."""
-    rules = [rule for it in manifests() if it["kind"] in ("ClusterRole", "Role") for rule in it["rules"]]
+    rules = [
+        rule for manifest in manifests() if manifest["kind"] in ("ClusterRole", "Role") for rule in manifest["rules"]
+    ]
     allowed = {
         (verb, group, resource)
         for rule in rules
@@ -359,14 +363,16 @@ def test_the_roles_allow_what_is_asked_for() -> None:
             day.add(hour * 120 + 20, f"{kind.lower()}-urgent", kind=kind, pods=4, minutes=5, priority="urgent")
         day.live()
     asked = {
-        (it.verb, it.group, "/".join(filter(None, (it.resource, it.subresource))))
-        for it in server.requests
-        if it.user_agent.startswith("kueuecore/")
+        (request.verb, request.group, "/".join(filter(None, (request.resource, request.subresource))))
+        for request in server.requests
+        if request.user_agent.startswith("kueuecore/")
     }
     assert asked <= allowed, "asked for, and not allowed"
     # What such a day has no occasion for.
     kinds = {group_of(version): f"{kind.lower()}s" for kind, version in API_VERSIONS.items()}
-    unused = {it for it in allowed - asked if kinds.get(it[1]) == it[2] and it[0] in ("list", "watch", "patch")}
+    unused = {
+        rule for rule in allowed - asked if kinds.get(rule[1]) == rule[2] and rule[0] in ("list", "watch", "patch")
+    }
     assert not unused, "allowed, and not asked for"
     assert {("create", "", "events"), ("patch", "kueue.x-k8s.io", "workloads/status")} <= asked
 
@@ -377,9 +383,11 @@ def manifests() -> list[dict[str, Any]]:
 
 
 def test_each_kind_that_is_watched_may_be_listed_and_watched() -> None:
-    (configured,) = (it["data"]["configuration.yaml"] for it in manifests() if it["kind"] == "ConfigMap")
+    (configured,) = (
+        manifest["data"]["configuration.yaml"] for manifest in manifests() if manifest["kind"] == "ConfigMap"
+    )
     process = Process(Api.connect(server="http://127.0.0.1:1"), configuration=Configuration.parse(configured))
-    (role,) = (it for it in manifests() if it["kind"] == "ClusterRole")
+    (role,) = (manifest for manifest in manifests() if manifest["kind"] == "ClusterRole")
     watched = {
         (group, resource)
         for rule in role["rules"]

@@ -63,7 +63,7 @@ def test_a_lease_that_cannot_be_written_is_logged_once(
         election.start()
         wait_for(lambda: len(server.asked) > 10, "it goes on trying")
         election.release()
-    (record,) = [it for it in caplog.records if it.message == "the lease cannot be used, is tried again"]
+    (record,) = [record for record in caplog.records if record.message == "the lease cannot be used, is tried again"]
     assert vars(record)["lease"] == "lab/one"
     assert 'namespaces \\"lab\\" not found' in vars(record)["error"]
 

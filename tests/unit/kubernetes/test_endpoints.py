@@ -26,8 +26,8 @@ def port() -> int:
 def idle() -> Iterator[list[socket.socket]]:
     sockets: list[socket.socket] = []
     yield sockets
-    for it in sockets:
-        it.close()
+    for other in sockets:
+        other.close()
 
 
 def answer(port: int, path: str = "healthz") -> str:
@@ -38,7 +38,7 @@ def answer(port: int, path: str = "healthz") -> str:
 def test_clients_that_say_nothing_keep_nobody_away(
     port: int, idle: list[socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endpoints, "_MOST_CONNECTIONS", 4)
+    monkeypatch.setattr(endpoints, "_MAX_CONNECTIONS", 4)
     for _ in range(12):
         idle.append(socket.create_connection(("127.0.0.1", port), timeout=60))
         assert answer(port) == "ok"

@@ -69,7 +69,7 @@ def pauses_of(answer: Callable[[Asked], Answer], *, n: int = 6) -> tuple[list[fl
         b'{"metadata":{"resourceVersion":"5"},"items":[',
         DEEP,
     ],
-    ids=lambda it: repr(it[:60]),
+    ids=lambda entry: repr(entry[:60]),
 )
 def test_what_is_no_list_is_not_taken_for_an_empty_one(body: bytes) -> None:
     with hostile(lambda _: Answer(body)) as server, pytest.raises(UnansweredError, match="/api/v1/namespaces: "):
@@ -116,24 +116,24 @@ def test_a_page_that_is_too_old_begins_the_list_again_after_a_pause() -> None:
         b"\xff\xfe\n",
         DEEP + b"\n",
     ],
-    ids=lambda it: repr(it)[:60],
+    ids=lambda entry: repr(entry)[:60],
 )
 def test_what_is_no_event_ends_the_watch_with_a_pause_that_grows(event: Any) -> None:
-    pauses, heard, faults = pauses_of(lambda it: lines(event) if it.is_watch else listing(LAB), n=5)
+    pauses, heard, faults = pauses_of(lambda entry: lines(event) if entry.is_watch else listing(LAB), n=5)
     assert pauses == [0.2, 0.4, 0.8, 1.6]
-    assert all(it.listed == [LAB] for it in heard)
-    assert len([it for it in faults if it != "None"]) == 5
+    assert all(news.listed == [LAB] for news in heard)
+    assert len([fault for fault in faults if fault != "None"]) == 5
 
 
 def test_a_server_whose_watches_are_always_too_old_is_listed_with_pauses() -> None:
     error = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}}
-    pauses, heard, _ = pauses_of(lambda it: lines(error) if it.is_watch else listing(LAB), n=4)
+    pauses, heard, _ = pauses_of(lambda entry: lines(error) if entry.is_watch else listing(LAB), n=4)
     assert pauses == [0.4, 0.8, 1.6]
     assert len(heard) == 5
 
 
 def test_watches_that_end_at_once_are_begun_with_pauses_that_grow() -> None:
-    pauses, _, _ = pauses_of(lambda it: lines() if it.is_watch else listing(LAB), n=8)
+    pauses, _, _ = pauses_of(lambda entry: lines() if entry.is_watch else listing(LAB), n=8)
     assert pauses == [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
 
 
@@ -152,8 +152,8 @@ def test_what_fails_again_and_again_from_one_version_is_listed_again() -> None:
 def test_large_objects_and_half_lines_are_read() -> None:
     large = {**LAB, "metadata": {**LAB["metadata"], "annotations": {"a": "x" * 3_000_000}}}  # type: ignore[dict-item]
     whole = json.dumps({"type": "ADDED", "object": large}).encode()
-    _, heard, _ = pauses_of(lambda it: lines(b"\n\n", whole) if it.is_watch else listing(), n=1)
-    assert [it.event.get("object") for it in heard] == [None, large]
+    _, heard, _ = pauses_of(lambda entry: lines(b"\n\n", whole) if entry.is_watch else listing(), n=1)
+    assert [news.event.get("object") for news in heard] == [None, large]
 
 
 @pytest.mark.parametrize("code", [301, 302, 307, 308])

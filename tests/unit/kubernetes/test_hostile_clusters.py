@@ -91,7 +91,7 @@ def test_nonsense_is_not_asked_for_without_a_pause(body: bytes) -> None:
         process.stop()
         thread.join(10)
         # A list and a watch of each kind, and again after 0.2 and 0.4 s.
-        assert max(Counter((it.path, it.is_watch) for it in server.asked).values()) <= 4
+        assert max(Counter((asked.path, asked.is_watch) for asked in server.asked).values()) <= 4
         assert not ended
 
 
@@ -126,7 +126,7 @@ def test_a_continue_without_an_end_does_not_end_the_process() -> None:
         process = Process(Api.connect(server=server.url), configuration=Configuration())
         thread = threading.Thread(target=process.run, daemon=True)
         thread.start()
-        wait_for(lambda: all("does not end" in it for it in process.unready.values()), "it says so of each kind")
+        wait_for(lambda: all("does not end" in name for name in process.unready.values()), "it says so of each kind")
         process.stop()
         thread.join(10)
         assert not thread.is_alive()

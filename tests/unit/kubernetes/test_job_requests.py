@@ -92,4 +92,4 @@ def test_a_look_at_a_job_that_needs_no_request_reports_nothing_later() -> None:
     works = [JobWork(SUM, (), (reported,), "")]
     decider.jobs.take_due = lambda now: tuple(works)  # type: ignore[method-assign]
     decider.step()
-    assert (tasks, [it["reason"] for it in events]) == ([], ["FinishedWorkload"])
+    assert (tasks, [event["reason"] for event in events]) == ([], ["FinishedWorkload"])

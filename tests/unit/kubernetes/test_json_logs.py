@@ -23,7 +23,7 @@ def test_a_line_has_what_was_given_and_an_exception_with_its_traceback() -> None
     finally:
         logging.getLogger().removeHandler(handler)
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
-    assert [(it["level"], it["message"]) for it in lines] == [("info", "leads"), ("error", "ends")]
+    assert [(line["level"], line["message"]) for line in lines] == [("info", "leads"), ("error", "ends")]
     assert lines[0]["identity"] == "a\nb"
     assert "ValueError: broken" in lines[1]["traceback"]
 

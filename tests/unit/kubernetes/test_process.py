@@ -33,11 +33,11 @@ def running(*processes: Process | Shadow) -> Iterator[list[BaseException]]:
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=run, args=(it,), daemon=True) for it in processes]
+    threads = [threading.Thread(target=run, args=(process,), daemon=True) for process in processes]
     for thread in threads:
         thread.start()
     try:
-        wait_for(lambda: bool(failures) or not any(it.unready for it in processes), "all are ready")
+        wait_for(lambda: bool(failures) or not any(process.unready for process in processes), "all are ready")
         yield failures
     finally:
         for process in processes:
@@ -48,8 +48,8 @@ def running(*processes: Process | Shadow) -> Iterator[list[BaseException]]:
 
 
 def created(server: HttpApiServer, *jobs: dict[str, Any]) -> None:
-    for it in jobs:
-        server.load([it])
+    for other in jobs:
+        server.load([other])
 
 
 def test_jobs_start_as_far_as_there_is_quota_and_statuses_follow() -> None:
@@ -65,15 +65,18 @@ def test_jobs_start_as_far_as_there_is_quota_and_statuses_follow() -> None:
 
             wait_for(is_told, "the status of the queue says so")
         assert not failures
-        reasons = {it["reason"] for it in server.api.list("Event")[0]}
+        reasons = {letter["reason"] for letter in server.api.list("Event")[0]}
         assert {"CreatedWorkload", "QuotaReserved", "Admitted", "Started"} <= reasons
-        assert {it.code for it in server.requests if it.verb in ("create", "patch", "update")} <= {200, 201}
+        assert {request.code for request in server.requests if request.verb in ("create", "patch", "update")} <= {
+            200,
+            201,
+        }
 
 
 def test_no_error_that_passes_strands_an_object() -> None:
-    kinds = [it for it in FaultKind if it is not FaultKind.SLOW]
+    kinds = [entry for entry in FaultKind if entry is not FaultKind.SLOW]
     faults = SeededFaults(
-        seed=3, rates=dict.fromkeys(kinds, 0.03), spares=lambda it: not it.user_agent.startswith("kueuecore/")
+        seed=3, rates=dict.fromkeys(kinds, 0.03), spares=lambda entry: not entry.user_agent.startswith("kueuecore/")
     )
     with served(cpus=20, faults=faults) as server:
         process = Process(Api.connect(server=server.url), configuration=Configuration())
@@ -92,12 +95,12 @@ def test_a_kind_that_comes_late_is_found_by_its_definition() -> None:
         )
         process = Process(Api.connect(server=server.url), configuration=configuration)
         with running(process) as failures:
-            asked = [it for it in server.requests if it.resource == "jobsets"]
+            asked = [request for request in server.requests if request.resource == "jobsets"]
             from kueuecore_apiserver.plain_crds import framework_crds
 
-            server.load([it for it in framework_crds() if it["spec"]["names"]["kind"] == "JobSet"])
+            server.load([crd for crd in framework_crds() if crd["spec"]["names"]["kind"] == "JobSet"])
             wait_for(
-                lambda: any(it.verb == "watch" and it.resource == "jobsets" for it in server.requests),
+                lambda: any(request.verb == "watch" and request.resource == "jobsets" for request in server.requests),
                 "it is watched",
                 seconds=5,
             )
@@ -167,7 +170,7 @@ def test_who_loses_the_lease_ends() -> None:
 
             steal()
             wait_for(lambda: bool(failures), "it ends", seconds=20)
-    assert [type(it) for it in failures] == [LeaseLostError]
+    assert [type(failure) for failure in failures] == [LeaseLostError]
     assert "could not be renewed" in str(failures[0])
 
 
@@ -211,8 +214,8 @@ def test_a_dry_run_reports_what_is_decided_otherwise_and_writes_nothing() -> Non
         assert found[0].workload == f"lab/{waiting[0]}"
         assert found[0].kueue.what == "admitted"
         assert str(found[0].here).startswith("pending couldn't assign flavors")
-        shadows = [it for it in server.requests if it.verb not in ("get", "list", "watch")]
-        writers = {it.headers.get("user-agent", "") for it in shadows}
+        shadows = [request for request in server.requests if request.verb not in ("get", "list", "watch")]
+        writers = {shadow.headers.get("user-agent", "") for shadow in shadows}
         assert writers <= {"kueuecore-load", api.client.user_agent}
 
 
@@ -225,10 +228,10 @@ def wait_for_start(server: HttpApiServer, name: str) -> None:
 
 def pending(server: HttpApiServer) -> list[str]:
     found = []
-    for it in server.call(lambda api: api.list("Workload")[0]):
-        holds = {c["type"] for c in it.get("status", {}).get("conditions", ()) if c["status"] == "True"}
+    for entry in server.call(lambda api: api.list("Workload")[0]):
+        holds = {c["type"] for c in entry.get("status", {}).get("conditions", ()) if c["status"] == "True"}
         if "QuotaReserved" not in holds:
-            found.append(it["metadata"]["name"])
+            found.append(entry["metadata"]["name"])
     return found
 
 

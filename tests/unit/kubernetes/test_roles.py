@@ -26,8 +26,10 @@ contexts: [{{name: here, context: {{cluster: here, user: kueuecore}}}}]
 
 def test_what_the_roles_allow_is_enough(tmp_path: Path) -> None:
     manifests: list[dict[str, Any]] = list(yaml.safe_load_all(Path("deploy/kueuecore.yaml").read_text("utf-8")))
-    roles = [it for it in manifests if it["kind"].endswith(("Role", "RoleBinding"))]
-    (configured,) = (it["data"]["configuration.yaml"] for it in manifests if it["kind"] == "ConfigMap")
+    roles = [manifest for manifest in manifests if manifest["kind"].endswith(("Role", "RoleBinding"))]
+    (configured,) = (
+        manifest["data"]["configuration.yaml"] for manifest in manifests if manifest["kind"] == "ConfigMap"
+    )
     access = AccessRules(users={"secret": USER}, manifests=roles)
     with served(access=access) as server:
         kubeconfig = tmp_path / "kubeconfig"
@@ -42,7 +44,7 @@ def test_what_the_roles_allow_is_enough(tmp_path: Path) -> None:
             wait_for(lambda: started(server) == {"j"}, "the job starts")
             election.release()
         assert not failures
-        asked = [it for it in server.requests if it.user_agent.startswith("kueuecore/")]
-        assert {it.user for it in asked} == {USER}
-        assert not [(it.verb, it.resource, it.subresource) for it in asked if it.code == 403]
-        assert {"leases", "events", "workloads"} <= {it.resource for it in asked}
+        asked = [request for request in server.requests if request.user_agent.startswith("kueuecore/")]
+        assert {request.user for request in asked} == {USER}
+        assert not [(request.verb, request.resource, request.subresource) for request in asked if request.code == 403]
+        assert {"leases", "events", "workloads"} <= {request.resource for request in asked}

@@ -70,7 +70,7 @@ def test_a_task_that_raises_is_reported_and_dropped() -> None:
     sender.submit("a", broken)
     sender.submit("a", lambda: done.append("behind"))
     assert sender.close(seconds=5)
-    assert ([type(it) for it in failures], done) == ([ZeroDivisionError], ["behind"])
+    assert ([type(failure) for failure in failures], done) == ([ZeroDivisionError], ["behind"])
 
 
 def test_the_end_gives_up_what_has_to_wait() -> None:

@@ -117,11 +117,11 @@ def test_sigterm_ends_it_with_0_and_all_it_logs_is_json() -> None:
     with served() as server, serving("--server", server.url, *NOWHERE) as (process, log):
         listens = json.loads(log.readline())
         assert listens["message"] == "listens"
-        wait_for(lambda: any(it.verb == "watch" for it in server.requests), "it watches")
+        wait_for(lambda: any(request.verb == "watch" for request in server.requests), "it watches")
         process.send_signal(signal.SIGTERM)
         rest = [json.loads(line) for line in log]
         assert process.wait(20) == 0
-    assert "stopped" in [it["message"] for it in rest]
+    assert "stopped" in [row["message"] for row in rest]
 
 
 def test_sigterm_ends_it_with_0_while_nothing_is_answered() -> None:
@@ -144,7 +144,7 @@ def test_sigterm_ends_it_with_0_while_everything_fails_with_one_line_for_each_ki
         process.send_signal(signal.SIGTERM)
         assert "stopped" in [json.loads(line)["message"] for line in log]
         assert process.wait(20) == 0
-    assert {it["message"] for it in faults} == {"cannot be watched, is tried again"}
+    assert {fault["message"] for fault in faults} == {"cannot be watched, is tried again"}
     assert "the answer is no JSON" in faults[0]["error"]
 
 
@@ -177,7 +177,7 @@ with logged_to(sys.stderr, level="info"):
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     found = [json.loads(line) for line in ended.stderr.splitlines()]
-    assert [it["message"] for it in found[:3]] == ["from a library", "from the root", "once"]
+    assert [line["message"] for line in found[:3]] == ["from a library", "from the root", "once"]
     assert "UserWarning: from Python" in found[3]["message"]
     assert (found[4]["message"], found[4]["error"]) == ("a thread has died", "division by zero")
     assert len(found) == 5
@@ -231,7 +231,7 @@ def test_it_decides_as_the_release_that_is_named_or_in_a_dry_run_as_the_kueue_be
         process.send_signal(signal.SIGTERM)
         rest = [json.loads(line)["message"] for line in log]
         assert process.wait(20) == 0
-    notes = [it for it in rest if it.startswith("decides as Kueue v0.17.1, the release of Deployment ")]
+    notes = [row for row in rest if row.startswith("decides as Kueue v0.17.1, the release of Deployment ")]
     assert len(notes) == (kueue == "Kueue v0.17.1")
 
 

@@ -25,8 +25,8 @@ def test_two_days_end_with_the_same_admissions_evictions_and_statuses(tmp_path: 
         )
         for number in range(2)
     ]
-    pages = [it.communicate(timeout=400)[0] for it in days]
-    assert [it.returncode for it in days] == [0, 0], pages
+    pages = [day.communicate(timeout=400)[0] for day in days]
+    assert [day.returncode for day in days] == [0, 0], pages
     one, other = (json.loads((tmp_path / f"{number}.json").read_text()) for number in range(2))
     assert one["jobs"] == other["jobs"]
     assert one["statuses"] == other["statuses"]
@@ -35,7 +35,7 @@ def test_two_days_end_with_the_same_admissions_evictions_and_statuses(tmp_path: 
     assert len(stories) == 60
     assert all(story[-1] == "finished" for story in stories.values())
     assert sum("evicted Preempted" in story for story in stories.values()) > 3
-    assert sum(sum(it.startswith("admitted") for it in story) > 1 for story in stories.values()) > 3
+    assert sum(sum(entry.startswith("admitted") for entry in story) > 1 for story in stories.values()) > 3
     for page in pages:
         assert page.count("killed") == 3
         assert "node gpu-1 is lost" in page
@@ -44,5 +44,5 @@ def test_two_days_end_with_the_same_admissions_evictions_and_statuses(tmp_path: 
 
 def gpu_jobs_avoid(statuses: dict[str, Any], node: str) -> bool:
     """No Workload stands on a node that it has lost."""
-    found = [it for name, it in statuses.items() if name.startswith("Workload")]
-    return not any(node in it.get("unhealthyNodes", ()) for it in found)
+    found = [status for name, status in statuses.items() if name.startswith("Workload")]
+    return not any(node in item.get("unhealthyNodes", ()) for item in found)

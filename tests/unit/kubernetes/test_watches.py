@@ -53,12 +53,12 @@ def names(news: News | None) -> list[str] | str | None:
     if news is None:
         return None
     if news.listed is not None:
-        return [text_at(it, "metadata", "name") for it in news.listed]
+        return [text_at(object_, "metadata", "name") for object_ in news.listed]
     return f"{news.event['type']} {text_at(news.event, 'object', 'metadata', 'name')}"
 
 
 def until_quiet(feed: Iterator[News | None]) -> list[Any]:
-    return [names(it) for it in itertools.takewhile(lambda it: it is not None, feed)]
+    return [names(news) for news in itertools.takewhile(lambda news: news is not None, feed)]
 
 
 def test_a_list_then_what_happens(server: HttpApiServer) -> None:
@@ -67,8 +67,8 @@ def test_a_list_then_what_happens(server: HttpApiServer) -> None:
     feed = follow(api, "Namespace", late=Patient())
     first = until_quiet(feed)
     namespace(server, "b")
-    assert [it for it in first if isinstance(it, list) or not it.startswith("BOOKMARK")] == [["a"]]
-    assert [it for it in until_quiet(feed) if not it.startswith("BOOKMARK")] == ["ADDED b"]
+    assert [row for row in first if isinstance(row, list) or not row.startswith("BOOKMARK")] == [["a"]]
+    assert [row for row in until_quiet(feed) if not row.startswith("BOOKMARK")] == ["ADDED b"]
 
 
 def test_a_list_comes_in_pages(server: HttpApiServer) -> None:
@@ -76,7 +76,7 @@ def test_a_list_comes_in_pages(server: HttpApiServer) -> None:
         namespace(server, f"n{number:04}")
     objects, version = list_all(Api.connect(server=server.url, kinds=KINDS), "Namespace")
     assert (len(objects), version) == (1203, str(server.api.version))
-    assert len([it for it in server.requests if it.verb == "list"]) == 3
+    assert len([request for request in server.requests if request.verb == "list"]) == 3
 
 
 def test_a_watch_that_is_too_old_lists_again(server: HttpApiServer) -> None:
@@ -88,7 +88,9 @@ def test_a_watch_that_is_too_old_lists_again(server: HttpApiServer) -> None:
     assert until_quiet(feed)[0] == ["a", "b"]
 
 
-@pytest.mark.parametrize("kind", [it for it in FaultKind if it not in (FaultKind.CONFLICT, FaultKind.CLOSED_AFTER)])
+@pytest.mark.parametrize(
+    "kind", [entry for entry in FaultKind if entry not in (FaultKind.CONFLICT, FaultKind.CLOSED_AFTER)]
+)
 def test_whatever_breaks_everything_is_heard_of(kind: FaultKind) -> None:
     drawn = SeededFaults(seed=7, rates={kind: 0.4}, slow_seconds=0.001)
 
@@ -102,10 +104,10 @@ def test_whatever_breaks_everything_is_heard_of(kind: FaultKind) -> None:
         heard: set[str] = set()
         for number in range(25):
             namespace(server, f"n{number}")
-            for it in until_quiet(feed):
-                heard |= {*it} if isinstance(it, list) else {it.rpartition(" ")[2]}
-        for it in itertools.chain.from_iterable(until_quiet(feed) for _ in range(40)):
-            heard |= {*it} if isinstance(it, list) else {it.rpartition(" ")[2]}
+            for row in until_quiet(feed):
+                heard |= {*row} if isinstance(row, list) else {row.rpartition(" ")[2]}
+        for index in itertools.chain.from_iterable(until_quiet(feed) for _ in range(40)):
+            heard |= {*index} if isinstance(index, list) else {index.rpartition(" ")[2]}
         assert heard - {""} == {f"n{number}" for number in range(25)}
         assert drawn.n_drawn[kind] > 3
 
@@ -177,9 +179,9 @@ def test_heartbeats_of_nodes_are_left_out(server: HttpApiServer) -> None:
         server.call(lambda api: api.patch("Node", "n", {"status": {"conditions": [condition]}}, subresource="status"))
 
     beat("2026-01-01T00:00:10Z", "True")
-    assert [it for it in until_quiet(feed) if not it.startswith("BOOKMARK")] == []
+    assert [row for row in until_quiet(feed) if not row.startswith("BOOKMARK")] == []
     beat("2026-01-01T00:00:20Z", "False")
-    assert [it for it in until_quiet(feed) if not it.startswith("BOOKMARK")] == ["MODIFIED n"]
+    assert [row for row in until_quiet(feed) if not row.startswith("BOOKMARK")] == ["MODIFIED n"]
 
 
 def test_a_write_is_sent_once_and_says_who_writes(server: HttpApiServer) -> None:
@@ -191,8 +193,8 @@ def test_a_write_is_sent_once_and_says_who_writes(server: HttpApiServer) -> None
     server.faults = lambda _: Fault(closing=Closing.AFTER)
     with pytest.raises(UnansweredError):
         api.send("POST", api.path("Namespace"), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}})
-    assert [it.verb for it in server.requests] == ["create", "create"]
-    assert all(it.user_agent.startswith("kueuecore/") for it in server.requests)
+    assert [request.verb for request in server.requests] == ["create", "create"]
+    assert all(request.user_agent.startswith("kueuecore/") for request in server.requests)
     assert server.call(lambda api: api.find("Namespace", "b")) is not None
 
 

@@ -78,4 +78,4 @@ def run(
 
 def places(outcome: ScenarioOutcome) -> Counter[str]:
     """How many jobs were on which worker last."""
-    return Counter(it.cluster for it in outcome.jobs)
+    return Counter(other.cluster for other in outcome.jobs)

@@ -27,7 +27,9 @@ def test_a_worker_that_lost_the_job_is_left_for_another() -> None:
     before.condition("west", "job", "Finished", reason="OwnerNotFound")
     before.settle()
     workload: Any = before.get("Workload", "job")
-    assert [it["reason"] for it in workload["status"]["conditions"] if it["type"] == "Finished"] == ["OwnerNotFound"]
+    assert [
+        condition["reason"] for condition in workload["status"]["conditions"] if condition["type"] == "Finished"
+    ] == ["OwnerNotFound"]
 
 
 def test_copies_have_a_closed_preemption_gate() -> None:

@@ -118,7 +118,7 @@ def test_attempts_wait_longer_each_time_and_watches_may_take_longer_each_time() 
     bare, now = Bare(), START
     waits = []
     for _ in range(9):
-        (attempt,) = [it for it in bare.commands(now) if it[0] == "connect"]
+        (attempt,) = [command for command in bare.commands(now) if command[0] == "connect"]
         bare.manager.connection_failed("west", ConnectionReason.CONNECTION_FAILED, "no", now=now)
         while (wake := bare.manager.next_wake(now)) == now:
             bare.commands(now)
@@ -128,7 +128,7 @@ def test_attempts_wait_longer_each_time_and_watches_may_take_longer_each_time() 
     assert waits == [(1, 5), (2, 10), (4, 20), (8, 40), (10, 80), (10, 160), (10, 320), (10, 320), (10, 320)]
 
 
-@pytest.mark.parametrize("reason", [it for it in ConnectionReason if it.is_of_configuration])
+@pytest.mark.parametrize("reason", [entry for entry in ConnectionReason if entry.is_of_configuration])
 def test_bad_credentials_are_told_with_their_reason(reason: ConnectionReason) -> None:
     bare = Bare()
     bare.commands(START)
@@ -141,11 +141,11 @@ def test_credentials_that_are_not_there_are_waited_for_and_others_are_tried_agai
     bare.commands(START)
     bare.manager.connection_failed("west", ConnectionReason.BAD_KUBE_CONFIG, "not found", now=START, is_missing=True)
     bare.commands(START)
-    assert not [it for it in bare.commands(START + 59 * SECOND_NS) if it[0] == "connect"]
+    assert not [command for command in bare.commands(START + 59 * SECOND_NS) if command[0] == "connect"]
     bare.manager.source_changed("west", now=START + 59 * SECOND_NS)
-    assert [it for it in bare.commands(START + 59 * SECOND_NS) if it[0] == "connect"] == [("connect", 1)]
+    assert [command for command in bare.commands(START + 59 * SECOND_NS) if command[0] == "connect"] == [("connect", 1)]
     bare.manager.connection_failed("west", ConnectionReason.BAD_KUBE_CONFIG, "bad", now=START + 59 * SECOND_NS)
-    assert [it for it in bare.commands(START + 60 * SECOND_NS) if it[0] == "connect"] == [("connect", 1)]
+    assert [command for command in bare.commands(START + 60 * SECOND_NS) if command[0] == "connect"] == [("connect", 1)]
 
 
 def test_a_cluster_profile_needs_its_gate() -> None:

@@ -61,11 +61,11 @@ def test_rule_3_what_finished_on_a_worker_finishes_here_after_its_last_status() 
     job = stage.get("Job", "job")
     assert job is not None
     assert job["status"] == ended
-    patches = [it for it in stage.done if it.verb is Verb.PATCH]
-    assert [it.kind for it in patches] == ["Job", "Workload"]
+    patches = [number for number in stage.done if number.verb is Verb.PATCH]
+    assert [patch.kind for patch in patches] == ["Job", "Workload"]
     workload = stage.get("Workload", "job")
     assert workload is not None
-    (finished,) = [it for it in workload["status"]["conditions"] if it["type"] == "Finished"]
+    (finished,) = [condition for condition in workload["status"]["conditions"] if condition["type"] == "Finished"]
     assert (finished["reason"], finished["message"]) == ("Succeeded", "Job finished successfully")
     assert stage.copies() == []
 
@@ -76,7 +76,7 @@ def test_rule_3_out_of_sync_on_the_worker_is_dispatched_anew() -> None:
     stage.settle()
     reported = 'Remote workload on worker cluster "west" is out of sync with its user job, resetting for re-dispatch'
     assert stage.check_of() == ("Retry", f'{reported}, Previously: "Ready"')
-    assert [(it.type, it.reason) for it in stage.events][-1] == ("Warning", "MultiKueue")
+    assert [(event.type, event.reason) for event in stage.events][-1] == ("Warning", "MultiKueue")
 
 
 def test_rule_3_out_of_sync_never_finishes_anything_here() -> None:
@@ -86,7 +86,7 @@ def test_rule_3_out_of_sync_never_finishes_anything_here() -> None:
     assert stage.check_of()[0] == "Pending"
     workload = stage.get("Workload", "job")
     assert workload is not None
-    assert not [it for it in workload["status"]["conditions"] if it["type"] == "Finished"]
+    assert not [condition for condition in workload["status"]["conditions"] if condition["type"] == "Finished"]
 
 
 # Rule 4: evicted.
@@ -123,7 +123,7 @@ def test_rule_5_a_copy_that_asks_for_something_else_is_removed_and_made_anew() -
     stage.api["west"].patch("Workload", "job", {"spec": {"queueName": "other"}}, namespace="ns")
     stage.done.clear()
     stage.settle()
-    assert [it.verb for it in stage.done] == [Verb.DELETE, Verb.CREATE]
+    assert [number.verb for number in stage.done] == [Verb.DELETE, Verb.CREATE]
     copy = stage.get("Workload", "job", cluster="west")
     assert copy is not None
     assert copy["spec"]["queueName"] == "lq"
@@ -139,7 +139,7 @@ def test_rule_5_another_priority_is_handed_on() -> None:
     stage.api[""].patch("Workload", "job", higher, namespace="ns")
     stage.done.clear()
     stage.settle()
-    assert [it.verb for it in stage.done] == [Verb.PATCH]
+    assert [number.verb for number in stage.done] == [Verb.PATCH]
     copy = stage.get("Workload", "job", cluster="west")
     assert copy is not None
     assert (copy["spec"]["priority"], copy["spec"]["priorityClassRef"]["name"]) == (9, "high")
@@ -156,7 +156,7 @@ def test_rule_5_fewer_pods_of_an_elastic_job_are_handed_on() -> None:
     stage.api[""].patch("Workload", "job", {"spec": {"podSets": POD_SETS}}, namespace="ns")
     stage.done.clear()
     stage.settle()
-    assert [it.verb for it in stage.done] == [Verb.PATCH]
+    assert [number.verb for number in stage.done] == [Verb.PATCH]
     copy = stage.get("Workload", "job", cluster="west")
     assert copy is not None
     assert copy["spec"]["podSets"] == POD_SETS

@@ -26,7 +26,7 @@ from tests.unit.multikueue.stage import MINUTE, Stage
 
 def dispatch(*names: str, nominated: tuple[str, ...] = (), nominated_at: int | None = None, now: int = 0) -> Dispatch:
     """Of clusters that are connected; one whose name begins with a - is not."""
-    clusters = tuple(KnownCluster(name=it.strip("-"), is_connected=not it.startswith("-")) for it in names)
+    clusters = tuple(KnownCluster(name=name.strip("-"), is_connected=not name.startswith("-")) for name in names)
     return Dispatch(workload={}, clusters=clusters, now=now, nominated=nominated, nominated_at=nominated_at)
 
 
@@ -183,8 +183,8 @@ class Picky:
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
         self.asked.append(dispatch)
-        tried = [it.cluster for it in dispatch.attempts]
-        left = [it.name for it in dispatch.clusters if it.name not in tried]
+        tried = [attempt.cluster for attempt in dispatch.attempts]
+        left = [cluster.name for cluster in dispatch.clusters if cluster.name not in tried]
         change: JsonObject = {
             "spec": {"podSets": [{"name": "main", "count": 1, "template": {"spec": {"image": "mine"}}}]}
         }
@@ -192,7 +192,7 @@ class Picky:
         return Nomination(tuple(left[:1]), overrides={left[0]: override})
 
     def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
-        worker = next(it for it in dispatch.clusters if it.name == cluster)
+        worker = next(other for other in dispatch.clusters if other.name == cluster)
         assert worker.workload is not None
         begun = dispatch.now // SECOND_NS % 3600
         return Recall("it takes too long") if begun >= 60 else Recall(look_again=dispatch.now + 60 * SECOND_NS)
@@ -214,7 +214,7 @@ def test_a_dispatcher_says_what_is_otherwise_on_a_worker() -> None:
     stage.restart()
     stage.done.clear()
     stage.settle()
-    assert not [it for it in stage.done if it.cluster == "a"]
+    assert not [number for number in stage.done if number.cluster == "a"]
 
 
 def test_a_dispatcher_takes_a_workload_back_and_knows_where_it_was() -> None:

@@ -57,7 +57,7 @@ def ordered(taipei: float, tokyo: float) -> dict[str, NodeSettings]:
 
 
 def requests(fleet: Fleet, cluster: str) -> list[str]:
-    return [it["metadata"]["name"] for it in fleet.objects("ProvisioningRequest", cluster=cluster)]
+    return [object_["metadata"]["name"] for object_ in fleet.objects("ProvisioningRequest", cluster=cluster)]
 
 
 def test_the_region_whose_capacity_comes_first_gets_a_job_and_the_others_get_theirs_back() -> None:
@@ -67,12 +67,14 @@ def test_the_region_whose_capacity_comes_first_gets_a_job_and_the_others_get_the
     made = workload_of(fleet)
     assert made is not None
     name = f"{made['metadata']['name']}-dws-1"
-    assert [requests(fleet, it) for it in REGIONS] == [[name], [name]]
-    assert [it["metadata"]["name"] for it in fleet.objects("PodTemplate", cluster="tokyo")] == [f"ppt-{name}-main"]
+    assert [requests(fleet, region) for region in REGIONS] == [[name], [name]]
+    assert [object_["metadata"]["name"] for object_ in fleet.objects("PodTemplate", cluster="tokyo")] == [
+        f"ppt-{name}-main"
+    ]
     assert not fleet.running(namespace="ns", name="job")
     fleet.wait(60)
     assert fleet.running(namespace="ns", name="job") == ["taipei"]
-    assert [requests(fleet, it) for it in REGIONS] == [[], [name]]
+    assert [requests(fleet, region) for region in REGIONS] == [[], [name]]
     assert fleet.objects("PodTemplate", cluster="tokyo") == []
     # Tokyo has all of its stock for the next one, whose nodes come before those in taipei are free.
     fleet.submit(job("next", cpu=4), run_seconds=100)
@@ -120,7 +122,7 @@ def test_what_was_ordered_for_a_job_goes_with_it(manager_is_down: bool) -> None:
     # Longer than the manager takes to look for what nobody needs any more.
     fleet.wait(70)
     for kind in ("Job", "Workload", "ProvisioningRequest", "PodTemplate"):
-        assert [fleet.objects(kind, cluster=it) for it in ("", *REGIONS)] == [[], [], []], kind
+        assert [fleet.objects(kind, cluster=region) for region in ("", *REGIONS)] == [[], [], []], kind
     autoscaler = fleet.nodes["taipei"].kubernetes.autoscaler
     assert autoscaler is not None
     assert [step.what for step in autoscaler.steps] == ["Created", "Accepted", "Provisioned", "Deleted"]

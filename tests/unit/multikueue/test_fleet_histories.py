@@ -52,7 +52,7 @@ def test_a_winner_that_was_not_nominated_is_refused(monkeypatch: pytest.MonkeyPa
 
 
 def test_pods_beyond_the_cpus_of_a_node_are_seen() -> None:
-    history = next(it for it in map(FleetHistory, SEEDS) if it.nodes is not None)
+    history = next(seed for seed in map(FleetHistory, SEEDS) if seed.nodes is not None)
     assert history.nodes is not None
     for capacity in history.nodes.capacity.values():
         capacity |= dict.fromkeys(capacity, 0)
@@ -63,7 +63,7 @@ def test_pods_beyond_the_cpus_of_a_node_are_seen() -> None:
 def test_the_same_seed_gives_the_same_history() -> None:
     first, second = FleetHistory(3, n_steps=8), FleetHistory(3, n_steps=8)
     assert first.play() == second.play()
-    histories = [[node.api.history for node in it.fleet.nodes.values()] for it in (first, second)]
+    histories = [[node.api.history for node in entry.fleet.nodes.values()] for entry in (first, second)]
     assert histories[0] == histories[1]
 
 
@@ -88,17 +88,19 @@ def first_seen() -> Invariant | None:
 def test_a_job_that_starts_on_every_worker_that_admits_it_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def settle_everywhere(group: Group) -> Result | None:
         result = original(group)
-        admitted = [name for name, it in group.workers.items() if it.workload is not None and name != group.winner]
+        admitted = [
+            name for name, worker in group.workers.items() if worker.workload is not None and name != group.winner
+        ]
         if result is None or not admitted:
             return result
         # The losers get the job, too, instead of losing their copies.
         copy = group.adapter.copy(group.jobs[0], group.sync)
         copies = [Write(Verb.CREATE, copy, cluster=name) for name in admitted]
-        there = [it for it in copies if it.name not in group.workers[it.cluster].jobs]
+        there = [copy for copy in copies if copy.name not in group.workers[copy.cluster].jobs]
         return Result([*there, *workload_reconciler._synced(group, group.winner)[0]], 10**10)
 
     original = workload_reconciler._settle
-    steps = tuple(settle_everywhere if it is original else it for it in workload_reconciler._STEPS)
+    steps = tuple(settle_everywhere if step is original else step for step in workload_reconciler._STEPS)
     monkeypatch.setattr(workload_reconciler, "_STEPS", steps)
     assert first_seen() is Invariant.STARTS_ONCE
 

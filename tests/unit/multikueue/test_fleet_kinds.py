@@ -53,14 +53,14 @@ def test_a_job_runs_where_there_is_room_and_its_end_is_told_on_the_manager(kind:
         assert places(fleet, job) == ["east"]
     fleet.wait(60)
     (workload,) = fleet.objects("Workload")
-    (finished,) = [it for it in workload["status"]["conditions"] if it["type"] == "Finished"]
+    (finished,) = [condition for condition in workload["status"]["conditions"] if condition["type"] == "Finished"]
     assert finished["reason"] == "Succeeded"
-    for it in ("Workload", *KINDS):
-        assert fleet.objects(it, cluster="east") + fleet.objects(it, cluster="west") == []
+    for other in ("Workload", *KINDS):
+        assert fleet.objects(other, cluster="east") + fleet.objects(other, cluster="west") == []
     invariants.check_end(fleet)
 
 
-@pytest.mark.parametrize("kind", [it for it in DRAWN if it != "pod group"])
+@pytest.mark.parametrize("kind", [row for row in DRAWN if row != "pod group"])
 def test_a_job_that_fails_has_failed_on_the_manager_and_leaves_nothing(kind: str) -> None:
     invariants = FleetInvariants()
     fleet = fleet_of(4, {"west": 2, "east": 4}, watch=invariants)
@@ -70,10 +70,10 @@ def test_a_job_that_fails_has_failed_on_the_manager_and_leaves_nothing(kind: str
     assert places(fleet, job) == ["east"]
     fleet.wait(60)
     (workload,) = fleet.objects("Workload")
-    (finished,) = [it for it in workload["status"]["conditions"] if it["type"] == "Finished"]
+    (finished,) = [condition for condition in workload["status"]["conditions"] if condition["type"] == "Finished"]
     assert finished["reason"] == "Failed"
-    for it in ("Workload", *KINDS):
-        assert fleet.objects(it, cluster="east") + fleet.objects(it, cluster="west") == []
+    for other in ("Workload", *KINDS):
+        assert fleet.objects(other, cluster="east") + fleet.objects(other, cluster="west") == []
     invariants.check_end(fleet)
 
 
@@ -120,7 +120,7 @@ def test_a_scenario_of_a_fleet_has_work_of_any_kind(kind: str) -> None:
     scenario = read_scenario(EXAMPLES / "multikueue" / "scenario.yaml")
     work = Work(name="work", job=Manifest(job), count=2, every=Span(30), runs=Span(60))
     outcome = run_scenario(replace(scenario, work=(work,)))
-    assert [(it.job, it.n_copies, it.finished is not None) for it in outcome.jobs] == [
+    assert [(job.job, job.n_copies, job.finished is not None) for job in outcome.jobs] == [
         (f"{kind}/work-{number}", 2, True) for number in (1, 2)
     ]
 
@@ -131,9 +131,9 @@ def test_jobs_of_a_fleet_fail_as_those_of_one_cluster_do() -> None:
     fails = EarlyEnds(share=0.5, after=Span(10))
     work = Work(name="work", job=Manifest(job), count=20, every=Span(120), runs=Span(60), fails=fails)
     outcome = run_scenario(replace(scenario, work=(work,)))
-    assert [it.has_failed for it in outcome.jobs] == [it[2] for it in work.times(scenario.seed)]
+    assert [job.has_failed for job in outcome.jobs] == [time[2] for time in work.times(scenario.seed)]
     assert 0 < outcome.all.n_failed < outcome.all.n_finished == 20
-    assert {(it.has_failed, it.message) for it in outcome.jobs} == {(True, "failed"), (False, "")}
+    assert {(job.has_failed, job.message) for job in outcome.jobs} == {(True, "failed"), (False, "")}
 
 
 def test_a_scenario_of_a_fleet_refuses_what_runs_in_none() -> None:

@@ -72,13 +72,13 @@ def hosts(fleet: Fleet, name: str = "job", *, cluster: str) -> list[str]:
         if "universal" in values:
             found.append(values["universal"])
         spread = values.get("individual", {"roots": []})
-        found += [f"{spread.get('prefix', '')}{it}{spread.get('suffix', '')}" for it in spread["roots"]]
+        found += [f"{spread.get('prefix', '')}{root}{spread.get('suffix', '')}" for root in spread["roots"]]
     return found
 
 
 def held(workload: Json | None) -> set[str]:
     assert workload is not None
-    return {it["type"] for it in workload["status"]["conditions"] if it["status"] == "True"}
+    return {condition["type"] for condition in workload["status"]["conditions"] if condition["status"] == "True"}
 
 
 def test_the_manager_waits_and_the_worker_with_nodes_places_the_pods() -> None:
@@ -155,7 +155,11 @@ def waiting_for_pods(*, replaces: bool = True) -> dict[str, NodeSettings]:
 def readiness(fleet: Fleet) -> tuple[str, str]:
     workload = workload_of(fleet, cluster="east")
     assert workload is not None
-    return next((it["status"], it["reason"]) for it in workload["status"]["conditions"] if it["type"] == "PodsReady")
+    return next(
+        (condition["status"], condition["reason"])
+        for condition in workload["status"]["conditions"]
+        if condition["type"] == "PodsReady"
+    )
 
 
 def test_pods_on_a_lost_node_are_not_ready_until_others_replace_them() -> None:

@@ -17,7 +17,7 @@ def test_the_quota_of_the_manager_says_how_much_is_dispatched(cpu: int, n_runnin
     fleet.wait(30)
     # With less than the workers have they stay idle, and workloads wait on the manager.
     assert sum(len(fleet.nodes[name].running()) for name in ("west", "east")) == n_running
-    assert sum(has_quota(it) for it in fleet.objects("Workload")) == n_running
+    assert sum(has_quota(object_) for object_ in fleet.objects("Workload")) == n_running
 
 
 def test_with_more_quota_than_the_workers_have_workloads_wait_on_the_workers() -> None:
@@ -27,12 +27,12 @@ def test_with_more_quota_than_the_workers_have_workloads_wait_on_the_workers() -
         fleet.submit(job(f"j{index}", cpu=1), run_seconds=1000)
     fleet.wait(30)
     assert sum(len(fleet.nodes[name].running()) for name in ("west", "east")) == 4
-    (hopeless,) = [it for it in fleet.objects("Workload") if "clusterName" not in it["status"]]
+    (hopeless,) = [object_ for object_ in fleet.objects("Workload") if "clusterName" not in object_["status"]]
     assert hopeless["status"]["nominatedClusterNames"] == ["east", "west"]
     for worker in ("west", "east"):
         copy = fleet.get("Workload", hopeless["metadata"]["name"], namespace="ns", cluster=worker)
         assert copy is not None
-        (quota,) = [it for it in copy["status"]["conditions"] if it["type"] == "QuotaReserved"]
+        (quota,) = [condition for condition in copy["status"]["conditions"] if condition["type"] == "QuotaReserved"]
         assert (quota["status"], quota["reason"]) == ("False", "WaitingForQuota")
 
 
@@ -90,7 +90,7 @@ def test_the_check_of_a_manager_without_workers_stops_its_queue() -> None:
     fleet.wait(10)
     workload = workload_of(fleet)
     assert workload is not None
-    (quota,) = [it for it in workload["status"]["conditions"] if it["type"] == "QuotaReserved"]
+    (quota,) = [condition for condition in workload["status"]["conditions"] if condition["type"] == "QuotaReserved"]
     assert (quota["status"], "inactive" in quota["message"]) == ("False", True)
     fleet.mend("west")
     fleet.wait(400)

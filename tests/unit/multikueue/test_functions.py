@@ -17,16 +17,16 @@ DISPATCH = Dispatch(workload={}, clusters=(KnownCluster(name="west", is_connecte
 
 
 def only_west(dispatch: Dispatch) -> Iterable[str]:
-    return (it.name for it in dispatch.clusters if it.name == "west")
+    return (cluster.name for cluster in dispatch.clusters if cluster.name == "west")
 
 
 def small() -> Scenario:
     given = read_scenario(EXAMPLE)
-    return replace(given, work=tuple(replace(it, count=1) for it in given.work))
+    return replace(given, work=tuple(replace(work, count=1) for work in given.work))
 
 
 def clusters(outcome: ScenarioOutcome) -> set[str | None]:
-    return {it.cluster for it in outcome.jobs}
+    return {job.cluster for job in outcome.jobs}
 
 
 @pytest.mark.parametrize("policy", [only_west, lambda dispatch: Nomination(("west",)), FunctionDispatcher(only_west)])
@@ -77,6 +77,6 @@ def test_a_scenario_names_a_function(tmp_path: Path) -> None:
 
 def test_notes_say_when_a_lost_worker_was_back() -> None:
     outcome = run_scenario(read_scenario(EXAMPLE))
-    (note,) = (it for it in outcome.notes if "was lost" in it)
+    (note,) = (note for note in outcome.notes if "was lost" in note)
     assert note.startswith("east was lost after ")
     assert ", and back after " in note

@@ -17,8 +17,8 @@ def mean_wait(outcome: ScenarioOutcome) -> float:
 def test_less_quota_than_the_workers_have_starves_them() -> None:
     """Row G4 of rules/00."""
     below, equal = with_quota(6), with_quota(12)
-    assert [it.verdict for it in below.quotas] == ["below: the workers have more than it admits"]
-    assert [it.verdict for it in equal.quotas] == ["equal"]
+    assert [quota.verdict for quota in below.quotas] == ["below: the workers have more than it admits"]
+    assert [quota.verdict for quota in equal.quotas] == ["equal"]
     # Half of the workers' quota is never used.
     assert mean_wait(below) > 3 * mean_wait(equal)
     assert below.end - below.start > 1.5 * (equal.end - equal.start)
@@ -27,7 +27,7 @@ def test_less_quota_than_the_workers_have_starves_them() -> None:
 def test_more_quota_than_the_workers_have_gains_nothing() -> None:
     """Row G4 of rules/00."""
     equal, above = with_quota(12), with_quota(24)
-    assert [it.verdict for it in above.quotas] == ["above: it admits more than the workers have"]
+    assert [quota.verdict for quota in above.quotas] == ["above: it admits more than the workers have"]
     assert equal.end - above.end < 10**9
     # What cannot be admitted waits on every worker now, and not on the manager.
     assert above.all.copy_wait > 10 * equal.all.copy_wait

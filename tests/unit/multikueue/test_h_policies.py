@@ -63,7 +63,7 @@ def test_cost_decides_by_annotations_of_the_clusters() -> None:
     clusters = {name: {"annotations": {COST: str(price)}} for name, price in prices.items()}
     default = run(24, BOTH, clusters=clusters)
     policy = run(24, BOTH, clusters=clusters, dispatcher=Scored(score=by_cost()))
-    spent = [sum(prices[it.cluster] for it in outcome.jobs) for outcome in (default, policy)]
+    spent = [sum(prices[other.cluster] for other in outcome.jobs) for outcome in (default, policy)]
     assert spent == pytest.approx([4.2, 1.8])
     # Nobody waits much longer for it, though a message is lost and sent again after a second; and there are half as
     # many copies.
@@ -181,7 +181,7 @@ def test_what_finds_no_quota_here_overflows_to_the_workers() -> None:
     assert places(dispatched)["(manager)"] == 0
     assert places(overflow)["(manager)"] == 2
     assert sum(places(overflow).values()) == 6
-    assert [it.n_copies for it in overflow.jobs][:2] == [0, 0]
+    assert [other.n_copies for other in overflow.jobs][:2] == [0, 0]
     assert here.all.most is not None
     assert overflow.all.most is not None
     assert here.all.most > 1100
@@ -247,5 +247,5 @@ def ran_with(dispatcher: Dispatcher) -> tuple[dict[str, str], str]:
     }
     fleet.wait(70)
     (workload,) = fleet.objects("Workload")
-    (finished,) = [it for it in workload["status"]["conditions"] if it["type"] == "Finished"]
+    (finished,) = [condition for condition in workload["status"]["conditions"] if condition["type"] == "Finished"]
     return images, finished["reason"]

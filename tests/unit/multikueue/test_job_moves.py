@@ -41,7 +41,9 @@ def queue_of(stage: Stage, kind: str = "Job") -> str:
 
 def steps(stage: Stage) -> list[tuple[str, str]]:
     kinds = ("ConfigMap", "Job")
-    return [(it.verb.value, it.kind) for it in stage.done if it.cluster == MANAGER and it.kind in kinds]
+    return [
+        (number.verb.value, number.kind) for number in stage.done if number.cluster == MANAGER and number.kind in kinds
+    ]
 
 
 def test_a_job_is_written_down_deleted_and_made_anew_in_the_other_queue() -> None:

@@ -32,7 +32,7 @@ WITH_MANAGED_BY = {
 }
 
 
-EVERY_KIND = MultiKueueSettings(frameworks=[it.framework for it in INTEGRATIONS.values()])
+EVERY_KIND = MultiKueueSettings(frameworks=[integration.framework for integration in INTEGRATIONS.values()])
 
 
 def context(settings: MultiKueueSettings | None = None) -> SyncContext:
@@ -40,7 +40,7 @@ def context(settings: MultiKueueSettings | None = None) -> SyncContext:
 
 
 def adapter(kind: str, settings: MultiKueueSettings | None = None) -> Adapter:
-    return next(it for it in adapters_of(settings or EVERY_KIND).values() if it.kind == kind)
+    return next(other for other in adapters_of(settings or EVERY_KIND).values() if other.kind == kind)
 
 
 def made(kind: str, **spec: Any) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def test_the_pods_of_a_group_go_together() -> None:
     group = {"annotations": {"kueue.x-k8s.io/pod-group-name": "g"}}
     pods = [{**pod(), "metadata": {"name": name, **more}} for name, more in (("a", group), ("b", {}), ("c", group))]
     members = adapter("Pod").members(pods[0], pods)
-    assert [it["metadata"]["name"] for it in members] == ["a", "c"]  # type: ignore[index,call-overload]
+    assert [member["metadata"]["name"] for member in members] == ["a", "c"]  # type: ignore[index,call-overload]
     assert adapter("Pod").members(pods[1], pods) == (pods[1],)
 
 

@@ -98,5 +98,5 @@ def test_a_workload_that_has_lost_its_quota_for_a_moment_begins_anew(dispatcher:
     stage.condition(MANAGER, "job", "QuotaReserved")
     stage.settle()
     # What was in the east cannot win a second time.
-    assert [it.verb.value for it in stage.done if it.cluster == "east"] == ["delete", "delete", "create"]
+    assert [number.verb.value for number in stage.done if number.cluster == "east"] == ["delete", "delete", "create"]
     assert (stage.check_of()[0], stage.copies(), stage.nominated()) == ("Pending", ["east", "west"], ["east", "west"])

@@ -66,7 +66,7 @@ def ran(folder: Path, policy: str) -> ScenarioOutcome:
 )
 def test_a_policy_beside_the_scenario_chooses(tmp_path: Path, policy: str, worker: str) -> None:
     outcome = ran(tmp_path, policy)
-    assert [it.cluster for it in outcome.jobs] == [worker, worker]
+    assert [job.cluster for job in outcome.jobs] == [worker, worker]
     assert outcome.all.n_copies == 2
 
 

@@ -245,7 +245,7 @@ def test_with_a_dispatcher_of_kueue_nothing_is_written_that_kueue_would_not_writ
     assert stage.check_of()[0] == "Retry"
     workload = stage.get("Workload", "job")
     assert workload is not None
-    assert {it["type"] for it in workload["status"]["conditions"]} == {"QuotaReserved"}
+    assert {condition["type"] for condition in workload["status"]["conditions"]} == {"QuotaReserved"}
     assert stage.manager.attempts("job", namespace="ns") == ()
 
 

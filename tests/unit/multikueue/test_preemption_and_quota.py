@@ -15,7 +15,7 @@ def gate(stage: Stage, cluster: str) -> str:
     copy = stage.get("Workload", "job", cluster=cluster)
     assert copy is not None
     gates = copy.get("status", {}).get("preemptionGates", [])
-    return next((str(it["position"]) for it in gates if it["name"] == GATE), "")
+    return next((str(other["position"]) for other in gates if other["name"] == GATE), "")
 
 
 def test_one_worker_after_the_other_may_preempt() -> None:

@@ -62,7 +62,9 @@ def test_rule_6b_the_others_lose_their_copies_and_the_job_goes_to_the_winner() -
     assert stage.copies() == ["east"]
     assert stage.copies(kind="Job") == ["east"]
     assert (stage.winner(), stage.nominated()) == ("east", [])
-    assert [(it.type, it.message) for it in stage.events] == [("Normal", 'The workload was admitted on "east"')]
+    assert [(event.type, event.message) for event in stage.events] == [
+        ("Normal", 'The workload was admitted on "east"')
+    ]
 
 
 def test_rule_6b_quota_alone_wins_nothing() -> None:
@@ -135,7 +137,7 @@ def test_rule_6b_what_the_manager_evicts_is_evicted_on_the_worker() -> None:
     stage.settle()
     copy = stage.get("Workload", "job", cluster="west")
     assert copy is not None
-    (reported,) = [it for it in copy["status"]["conditions"] if it["type"] == "DeactivationTarget"]
+    (reported,) = [condition for condition in copy["status"]["conditions"] if condition["type"] == "DeactivationTarget"]
     assert (reported["status"], reported["reason"]) == ("True", "EvictedOnManagerCluster")
     assert reported["message"] == "Evicted on manager: Preempted to accommodate another"
 

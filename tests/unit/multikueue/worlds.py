@@ -85,7 +85,7 @@ def job(name: str = "job", *, cpu: int = 3, queue: str = "lq", **spec: Any) -> d
 
 def workload_of(fleet: Fleet, name: str = "job", *, cluster: str = "") -> dict[str, Any] | None:
     """The Workload of a job."""
-    for it in fleet.objects("Workload", cluster=cluster):
-        if it["metadata"]["name"].startswith(f"job-{name}-"):
-            return it
+    for object_ in fleet.objects("Workload", cluster=cluster):
+        if object_["metadata"]["name"].startswith(f"job-{name}-"):
+            return object_
     return None

@@ -183,8 +183,8 @@ cases:
   expect: [{{workload: team/one, pending: true}}]
 """
     tests = read_policy_tests(write(tmp_path, text))
-    assert [run_policy_test(it).failures for it in tests] == [(), ()]
-    assert [it.configuration.is_enabled("PartialAdmission") for it in tests] == [True, False]
+    assert [run_policy_test(test).failures for test in tests] == [(), ()]
+    assert [test.configuration.is_enabled("PartialAdmission") for test in tests] == [True, False]
 
 
 def test_workloads_that_preempt_each_other_forever_fail_the_test(tmp_path: Path) -> None:
@@ -218,6 +218,6 @@ def test_only_the_first_wrong_names_get_suggestions(tmp_path: Path) -> None:
     expect = "\n".join(f"{{workload: team/on{n}, admitted: true}}" for n in range(25))
     with pytest.raises(ManifestError) as raised:
         failures(tmp_path, expect, ONE)
-    remedies = [it.remedy for it in raised.value.problems]
+    remedies = [problem.remedy for problem in raised.value.problems]
     assert remedies[:20] == ["write team/one"] * 20
-    assert {it.partition(" team/job-one")[0] for it in remedies[20:]} == {"write one of"}
+    assert {remedy.partition(" team/job-one")[0] for remedy in remedies[20:]} == {"write one of"}

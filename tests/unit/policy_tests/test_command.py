@@ -73,8 +73,8 @@ def test_junit_has_a_suite_for_each_file(run, tmp_path: Path) -> None:  # type: 
     ran = run(tmp_path, "--junit", tmp_path / "out.xml")
     root = ElementTree.parse(tmp_path / "out.xml").getroot()
     assert (ran.code, root.tag, root.get("tests"), root.get("failures")) == (1, "testsuites", "2", "1")
-    assert [it.get("name") for it in root.iter("testcase")] == ["good", "bad"]
-    assert [it.get("failures") for it in root.iter("testsuite")] == ["0", "1"]
+    assert [letter.get("name") for letter in root.iter("testcase")] == ["good", "bad"]
+    assert [letter.get("failures") for letter in root.iter("testsuite")] == ["0", "1"]
     (failure,) = root.iter("failure")
     assert "why:      couldn't assign flavors" in str(failure.text)
     before = (tmp_path / "out.xml").read_bytes()

@@ -17,7 +17,7 @@ ONE = f"{{job: {job('one')}}}"
 def problems(folder: Path, text: str) -> list[str]:
     with pytest.raises(ManifestError) as raised:
         read_policy_tests(write(folder, text))
-    return [str(it).removeprefix(f"{folder}/") for it in raised.value.problems]
+    return [str(problem).removeprefix(f"{folder}/") for problem in raised.value.problems]
 
 
 def test_a_directory_is_searched_recursively_for_tests(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_a_directory_is_searched_recursively_for_tests(tmp_path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text("", encoding="utf-8")
     names = ["a_test.yml", "b_test.yaml", "below/c_test.json"]
-    assert list(policy_test_files(tmp_path)) == [str(tmp_path / it) for it in names]
+    assert list(policy_test_files(tmp_path)) == [str(tmp_path / name) for name in names]
     assert policy_test_files(tmp_path / "queues.yaml") == (str(tmp_path / "queues.yaml"),)
 
 
@@ -50,7 +50,10 @@ def test_an_empty_name_is_refused() -> None:
 
 def test_several_documents_are_read_one_after_the_other(tmp_path: Path) -> None:
     text = f"{case(EXPECT, ONE)}---\n{case(EXPECT, ONE, 'another')}"
-    assert [(it.name, it.line) for it in read_policy_tests(write(tmp_path, text))] == [("a case", 5), ("another", 15)]
+    assert [(test.name, test.line) for test in read_policy_tests(write(tmp_path, text))] == [
+        ("a case", 5),
+        ("another", 15),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +94,7 @@ def test_several_documents_are_read_one_after_the_other(tmp_path: Path) -> None:
 )
 def test_each_problem_is_reported_with_its_line(text: str, problem: str, tmp_path: Path) -> None:
     found = problems(tmp_path, text)
-    assert [problem in it for it in found].count(True) == 1, found
+    assert [problem in other for other in found].count(True) == 1, found
 
 
 def test_everything_that_is_wrong_is_reported_once(tmp_path: Path) -> None:
@@ -111,7 +114,7 @@ def test_a_file_and_its_cases_name_the_release_of_kueue(tmp_path: Path) -> None:
 
     def releases(kueue: str, **options: str) -> list[str]:
         path = write(tmp_path, text.replace("manifests:", f"kueue: {kueue}\nmanifests:"))
-        return [it.configuration.release.name for it in read_policy_tests(path, **options)]
+        return [test.configuration.release.name for test in read_policy_tests(path, **options)]
 
     assert releases("0.18") == ["0.18.6", "0.16.9"]
     assert releases("null", default_release="0.17") == ["0.17.8", "0.16.9"]
@@ -123,7 +126,7 @@ def test_the_gates_of_a_file_are_those_of_the_release_of_each_case(tmp_path: Pat
     (test,) = read_policy_tests(write(tmp_path, text))
     assert test.configuration.is_enabled("LendingLimit")
     found = problems(tmp_path, text.replace("  submit:", "  kueue: 0.19\n  submit:"))
-    assert [it.partition("; ")[2][:25] for it in found] == ["Kueue 0.19 removed it; le"]
+    assert [problem.partition("; ")[2][:25] for problem in found] == ["Kueue 0.19 removed it; le"]
 
 
 def test_an_unknown_release_is_reported_with_its_line(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ OF_WRONG_TYPE: list[Any] = [{"zz": 1}, [[]]]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    objects = [json.dumps(it) for it in yaml.safe_load_all(QUEUES)]
+    objects = [json.dumps(entry) for entry in yaml.safe_load_all(QUEUES)]
     (tmp_path / "queues.json").write_text("\n".join(objects), encoding="utf-8")
     return tmp_path
 
@@ -94,12 +94,12 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
     """The paths of everything in a document."""
     yield path
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, it in items:
-        yield from places(it, (*path, key))
+    for key, item in items:
+        yield from places(item, (*path, key))
 
 
 def text_of(path: tuple[str | int, ...]) -> str:
-    return "".join(f"[{it}]" if isinstance(it, int) else f".{it}" for it in path)
+    return "".join(f"[{name}]" if isinstance(name, int) else f".{name}" for name in path)
 
 
 def at(document: Any, path: tuple[str | int, ...]) -> Any:
@@ -120,11 +120,11 @@ def test_the_schema_is_valid_for_its_draft() -> None:
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("policy-tests/*_test.yaml")), ids=lambda path: path.name)
 def test_the_examples_fit(path: Path) -> None:
-    assert [it.message for it in VALIDATOR.iter_errors(read_manifests(path)[0].object)] == []
+    assert [error.message for error in VALIDATOR.iter_errors(read_manifests(path)[0].object)] == []
 
 
 def test_a_file_with_every_field_fits(folder: Path) -> None:
-    assert [it.message for it in VALIDATOR.iter_errors(WHOLE)] == []
+    assert [error.message for error in VALIDATOR.iter_errors(WHOLE)] == []
     assert is_read(folder, WHOLE)
 
 
@@ -157,5 +157,5 @@ def test_reader_and_schema_reject_unknown_fields(folder: Path) -> None:
         if isinstance(at(WHOLE, path), dict) and not FREE.search(text) and not NAMED.search(text):
             document = changed(path, {**at(WHOLE, path), "zz": 1}) if path else {**WHOLE, "zz": 1}
             found.append((text, VALIDATOR.is_valid(document), is_read(folder, document)))
-    assert [it for it in found if it[1] or it[2]] == []
+    assert [error for error in found if error[1] or error[2]] == []
     assert len(found) > 10

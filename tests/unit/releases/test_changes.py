@@ -81,16 +81,21 @@ def sides(world: Json) -> list[Json]:
 def compared(of: Any) -> Any:
     """What is compared: events of a cycle have no order, and nothing is as good as 0 or an empty list."""
     if isinstance(of, list):
-        return [compared(it) for it in of]
+        return [compared(entry) for entry in of]
     if not isinstance(of, dict):
         return of
     if "messages" in of:
-        of = {**of, "messages": sorted(of["messages"], key=lambda it: (it["key"], it["reason"], it["message"]))}
-    found = {name: compared(it) for name, it in of.items()}
-    return {name: it for name, it in found.items() if it not in (None, {}, [], "", 0, "0")}
+        of = {
+            **of,
+            "messages": sorted(
+                of["messages"], key=lambda message: (message["key"], message["reason"], message["message"])
+            ),
+        }
+    found = {name: compared(entry) for name, entry in of.items()}
+    return {name: error for name, error in found.items() if error not in (None, {}, [], "", 0, "0")}
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=lambda it: str(it["id"]))
+@pytest.mark.parametrize("world", WORLDS, ids=lambda entry: str(entry["id"]))
 def test_a_world(world: Json) -> None:
     by_engine = [compared(answer(side)) for side in sides(world)]
     assert by_engine[0] != by_engine[1]
@@ -99,15 +104,15 @@ def test_a_world(world: Json) -> None:
 
 
 def test_every_change_is_tested() -> None:
-    shown = {it["change"] for it in WORLDS if "change" in it}
+    shown = {world["change"] for world in WORLDS if "change" in world}
     elsewhere = {name for names in (*ELSEWHERE.values(), SCHEMAS) for name in names.split()}
     assert shown.isdisjoint(elsewhere)
-    assert shown | elsewhere == {it.name for it in changes()}
+    assert shown | elsewhere == {change.name for change in changes()}
     assert [path for path in ELSEWHERE if not (ROOT / path).is_file()] == []
 
 
 def test_the_gates_that_only_older_releases_have_are_played() -> None:
-    assert {it["gate"] for it in WORLDS if "gate" in it} >= {
+    assert {world["gate"] for world in WORLDS if "gate" in world} >= {
         "FlavorFungibilityImplicitPreferenceDefault",
         "SchedulerTimestampPreemptionBuffer",
         "TASProfileLeastFreeCapacity",

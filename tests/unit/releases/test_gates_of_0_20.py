@@ -43,7 +43,7 @@ def workload(name: str = "a", cpu: str = "1", **fields: Any) -> Json:
 def around(**queue: Any) -> list[Json]:
     namespace: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}
     objects: list[Any] = [namespace, flavor(), cluster_queue(cpu=10), local_queue()]
-    plain = [it if isinstance(it, dict) else it.to_manifest() for it in objects]
+    plain = [object_ if isinstance(object_, dict) else object_.to_manifest() for object_ in objects]
     plain[2] |= queue
     return plain
 
@@ -57,7 +57,7 @@ def both(configuration: Json, gates: dict[str, bool], objects: list[Json]) -> tu
 
 
 def said(status: Any, kind: str) -> tuple[str, str]:
-    found = [it for it in status.get("conditions", ()) if it["type"] == kind]
+    found = [condition for condition in status.get("conditions", ()) if condition["type"] == kind]
     return (found[0]["status"], found[0]["reason"]) if found else ("", "")
 
 
@@ -112,7 +112,7 @@ NO_MULTIKUEUE = {"MultiKueue": False, "MultiKueueReuseClientConnectionConfigForW
 def with_check(*checks: Json) -> list[Json]:
     """The objects around a workload, whose ClusterQueue has these checks."""
     made = around()
-    names = [{"name": it["metadata"]["name"]} for it in checks]
+    names = [{"name": check["metadata"]["name"]} for check in checks]
     made[2]["spec"] |= {"admissionChecksStrategy": {"admissionChecks": names}} if names else {}
     return made
 
@@ -234,7 +234,7 @@ def test_a_preemption_config_is_read_and_decides_nothing(is_on: bool) -> None:
     objects = [config, *around(), workload(cpu="6"), workload("b", cpu="6")]
     objects[3]["metadata"] |= {"annotations": {"kueue.x-k8s.io/preemption-config-name": "smaller-first"}}
     engine, world = both({}, {"ConfigurablePreemptions": is_on}, objects)
-    undecided = [it.name for _ in range(2) for it in engine.cycle(at(0)).undecided]
+    undecided = [undecided.name for _ in range(2) for undecided in engine.cycle(at(0)).undecided]
     # Whoever does not fit at once may have other victims.
     assert undecided == (["b"] if is_on else [])
     for _ in range(1 if is_on else 2):

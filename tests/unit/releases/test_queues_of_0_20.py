@@ -33,8 +33,8 @@ def first_steps(case: Json, n: int = 3) -> list[str]:
     """What the first cycles admit (`+`) and preempt (`-`), with the time of each."""
     steps = []
     for cycle in answer(case)["cycles"]:
-        names = ["+" + it["key"].split("/")[1] for it in cycle.get("admitted") or ()]
-        names += ["-" + it["key"].split("/")[1] for it in cycle.get("preempting") or ()]
+        names = ["+" + entry["key"].split("/")[1] for entry in cycle.get("admitted") or ()]
+        names += ["-" + entry["key"].split("/")[1] for entry in cycle.get("preempting") or ()]
         if names:
             steps.append(f"{cycle.get('t', 0)}: {' '.join(sorted(names))}")
     return steps[:n]
@@ -154,12 +154,12 @@ def test_members_of_a_group_that_stand_apart_each_find_their_victims() -> None:
         pod_set("worker", 2, "g", cpu="2"),
     ]
     high = manifest("Workload", "p", {"queueName": "a", "priority": 9, "podSets": pod_sets})
-    events = [{"at": 0, "op": "create", "object": it, "runSeconds": 60} for it in low]
+    events = [{"at": 0, "op": "create", "object": entry, "runSeconds": 60} for entry in low]
     cycles = played(case(objects, [*events, {"at": 3, "op": "create", "object": high, "runSeconds": 5}]))["cycles"]
-    victims = [it["key"] for cycle in cycles for it in cycle.get("preempting") or ()]
+    victims = [entry["key"] for cycle in cycles for entry in cycle.get("preempting") or ()]
     assert sorted(victims) == ["ns/v-cpu", "ns/v-memory"]
-    [granted] = [it for cycle in cycles for it in cycle.get("admitted") or () if it["key"] == "ns/p"]
-    assert [it["name"] for it in granted["podSets"]] == ["leader", "worker", "other"]
+    [granted] = [entry for cycle in cycles for entry in cycle.get("admitted") or () if entry["key"] == "ns/p"]
+    assert [set_["name"] for set_ in granted["podSets"]] == ["leader", "worker", "other"]
 
 
 def test_limits_count_as_requests_after_a_backoff_too() -> None:
@@ -180,8 +180,10 @@ def test_limits_count_as_requests_after_a_backoff_too() -> None:
     objects = [*queue(cpu="2"), manifest("Workload", "w", spec, status)]
     small = manifest("Workload", "x", {"queueName": "a", "priority": 0, "podSets": [pod_set("main", 1, cpu="1")]})
     cycles = played(case(objects, [{"at": 1, "op": "create", "object": small, "runSeconds": 5}]))["cycles"]
-    assert [it["key"] for cycle in cycles for it in cycle.get("admitted") or ()] == ["ns/x"]
-    said = [it["message"] for cycle in cycles for it in cycle.get("messages") or () if it["key"] == "ns/w"]
+    assert [entry["key"] for cycle in cycles for entry in cycle.get("admitted") or ()] == ["ns/x"]
+    said = [
+        message["message"] for cycle in cycles for message in cycle.get("messages") or () if message["key"] == "ns/w"
+    ]
     assert "current podset request (3)" in said[0]
 
 
@@ -193,10 +195,10 @@ def test_a_second_reservation_settles_again() -> None:
         sharing = {"usageHalfLifeTime": "1000h", "usageSamplingInterval": "1000h"}
         config = {**world["config"], "admissionFairSharing": sharing, "maxCycles": 120}
         objects = [
-            {**it, "spec": {**it["spec"], "preemption": {"withinClusterQueue": "LowerPriority"}}}
-            if it["kind"] == "ClusterQueue"
-            else it
-            for it in world["objects"]
+            {**object_, "spec": {**object_["spec"], "preemption": {"withinClusterQueue": "LowerPriority"}}}
+            if object_["kind"] == "ClusterQueue"
+            else object_
+            for object_ in world["objects"]
         ]
         gates = {"AdmissionFairSharingAnchorAtQuotaReservation": is_on}
         events = [world["input"]["events"][0], *preemptor]
@@ -242,10 +244,15 @@ def test_limits_of_an_init_container_tell_shapes_apart() -> None:
         spec = {"queueName": "a", "priority": 0, "podSets": [pods]}
         first, second = manifest("Workload", "v", spec), manifest("Workload", "w", spec)
         second["metadata"]["namespace"] = "other"
-        events = [{"at": at, "op": "create", "object": it} for at, it in ((0, first), (10, second))]
+        events = [{"at": at, "op": "create", "object": entry} for at, entry in ((0, first), (10, second))]
         objects = [*queue(cpu="2")[:1], *in_namespace("ns", "1"), *in_namespace("other", init)]
         cycles = played(case(objects, events))["cycles"]
-        return [it["message"] for cycle in cycles for it in cycle.get("messages") or () if it["key"] == "other/w"]
+        return [
+            message["message"]
+            for cycle in cycles
+            for message in cycle.get("messages") or ()
+            if message["key"] == "other/w"
+        ]
 
     assert said_of_the_second("1") == []
-    assert any("request (4) > maximum capacity (2)" in it for it in said_of_the_second("2"))
+    assert any("request (4) > maximum capacity (2)" in name for name in said_of_the_second("2"))

@@ -156,7 +156,7 @@ def test_a_leader_and_a_shorter_slice_share_what_there_is(gates: dict[str, bool]
     on, _ = sides(SLICES, levels, nodes, [created("w", 0, *sets)], gates=gates)
     found = places(on)
     assert found is not None
-    assert [sum(count for _, count in it) for it in found] == [1, 6]
+    assert [sum(count for _, count in place) for place in found] == [1, 6]
     assert found[1][-1][1] == 2
 
 
@@ -164,8 +164,8 @@ def test_a_shorter_slice_is_made_whole_again_after_a_failure() -> None:
     nodes = [*rack("r1", 2, 2), *rack("r2", 2, 2), *rack("r3", 1, 1, 1)]
     lost = {"at": 10, "op": "delete", "kind": "Node", "key": "r3-1"}
     case = world(HOSTS, nodes, [created("w", 0, pod_set(10, 1, sliced(4, required=BLOCK))), lost], gates={SLICES: True})
-    moved = [it for cycle in played(case)["cycles"] for it in cycle.get("assigned", ())]
-    assert [it["key"] for it in moved] == ["ns/w"]
+    moved = [entry for cycle in played(case)["cycles"] for entry in cycle.get("assigned", ())]
+    assert [cycle["key"] for cycle in moved] == ["ns/w"]
     final = played(case)["final"]
     assert "NodeFailures" not in str(final)
 
@@ -389,7 +389,9 @@ def test_a_failed_node_is_known_by_its_hostname() -> None:
     lost = {"at": 10, "op": "delete", "kind": "Node", "key": "n1"}
     events = [created("w", 0, pod_set(1, 3, required(HOST))), lost]
     on, off = with_and_without("FailuresByHostname", HOSTS, nodes, events)
-    moved = [[it["key"] for cycle in played(case)["cycles"] for it in cycle.get("assigned", ())] for case in (on, off)]
+    moved = [
+        [entry["key"] for cycle in played(case)["cycles"] for entry in cycle.get("assigned", ())] for case in (on, off)
+    ]
     assert moved == [["ns/w"], []]
 
 
@@ -405,7 +407,9 @@ def test_only_pods_of_the_workload_keep_a_node_from_failing_for_it() -> None:
     bad["status"]["conditions"][0] |= {"status": "False", "lastTransitionTime": "2026-01-01T00:00:10Z"}
     events = [created("w", 0, pod_set(1, 3, required(HOST))), {"at": 10, "op": "update", "object": bad}]
     on, off = with_and_without("OwnPodsProgress", HOSTS, THREE[:2], events, objects=[pod], config={"maxCycles": 100})
-    moved = [[it["key"] for cycle in played(case)["cycles"] for it in cycle.get("assigned", ())] for case in (on, off)]
+    moved = [
+        [entry["key"] for cycle in played(case)["cycles"] for entry in cycle.get("assigned", ())] for case in (on, off)
+    ]
     assert moved == [["ns/w"], []]
 
 

@@ -71,8 +71,8 @@ def world(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns", "labels": {}}},
         _object("Topology", "default", topology),
         *(
-            _object("ResourceFlavor", it, {"topologyName": "default", "nodeLabels": {"pool": "p"}})
-            for it in sorted({*pairs.values()})
+            _object("ResourceFlavor", pair, {"topologyName": "default", "nodeLabels": {"pool": "p"}})
+            for pair in sorted({*pairs.values()})
         ),
         *nodes,
         *objects,
@@ -107,7 +107,7 @@ def places(case: Json, workload: str = "w") -> list[list[Any]] | None:
     for cycle in played(case)["cycles"]:
         for admitted in cycle.get("admitted", ()):
             if admitted["key"] == f"ns/{workload}":
-                return [list(domains(it.get("topologyAssignment"))) for it in admitted["podSets"]]
+                return [list(domains(set_.get("topologyAssignment"))) for set_ in admitted["podSets"]]
     return None
 
 

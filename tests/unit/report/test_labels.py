@@ -96,8 +96,9 @@ def test_rows_have_the_names_of_their_jobs_and_bars_say_what_they_are() -> None:
     names = set(re.findall(r">(job-(?:small|large)-\d+-[0-9a-f]+)</text>", page))
     assert len(names) == 60
     titles = re.findall("<title>(.*?)</title>", page)
-    assert sum(" ran " in it for it in titles) == 60 + 13
+    assert sum(" ran " in title for title in titles) == 60 + 13
     assert any(
-        re.search(r"^team-a/job-small-\S+ preempts team-b/job-large-\S+: InCohortReclamation$", it) for it in titles
+        re.search(r"^team-a/job-small-\S+ preempts team-b/job-large-\S+: InCohortReclamation$", title)
+        for title in titles
     )
-    assert not any(" waited 0s" in it for it in titles)
+    assert not any(" waited 0s" in title for title in titles)

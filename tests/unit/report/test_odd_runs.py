@@ -83,7 +83,7 @@ def test_long_names_are_whole_in_legends() -> None:
 def test_the_tree_shows_a_limited_number_of_quotas_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_of({"cpu": "8"}, {"cpu": 2000}, flavors=5)
     assert Report(run).html.count('<span class="quota">') == 5
-    monkeypatch.setattr("kueuecore.report.page._MOST_QUOTAS", 4)
+    monkeypatch.setattr("kueuecore.report.page._MAX_QUOTAS", 4)
     page = Report(run).html
     assert '<span class="quota">' not in page
     assert "<strong>cq</strong>" in page
@@ -105,7 +105,7 @@ def test_a_job_that_ends_as_it_begins_holds_no_nodes() -> None:
 
 def test_with_very_many_nodes_those_with_most_pods_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     # Racks are the topmost level.
-    monkeypatch.setattr("kueuecore.report.topology._MOST_ROWS", 2)
+    monkeypatch.setattr("kueuecore.report.topology._MAX_ROWS", 2)
     run = run_scenario(read_scenario("examples/lost-rack/scenario.yaml")).run
     assert run is not None
     page = Report(run).html
@@ -115,6 +115,6 @@ def test_with_very_many_nodes_those_with_most_pods_are_shown(monkeypatch: pytest
         pods[top] = pods.get(top, 0) + n
     table = page[page.index("<summary>Racks and nodes as a table") :]
     shown = dict(re.findall(r"<tr><td>(.*?)</td><td>(\d+)</td>", table))
-    best = sorted(pods, key=lambda it: (-pods[it], it))[:2]
+    best = sorted(pods, key=lambda pod: (-pods[pod], pod))[:2]
     assert shown == {name: str(pods[name]) for name in best}
     assert "Shows the 2 with the most pods." in page

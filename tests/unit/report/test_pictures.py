@@ -29,7 +29,7 @@ def test_every_picture_is_on_a_page_with_its_command() -> None:
     pages = [*ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/README.md"), ROOT / "README.md"]
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages).replace("\\\n", " ")
     written = re.findall(r"kueuecore ((?:simulate|compare|sweep|plan) [^`\n]+)", text)
-    shown = [set(shlex.split(it)) - {"--report", "out.html"} for it in written if it.count("'") % 2 == 0]
+    shown = [set(shlex.split(found)) - {"--report", "out.html"} for found in written if found.count("'") % 2 == 0]
     for file, command, _ in pictures.PICTURES:
         assert set(shlex.split(command)) in shown, command
         assert f"pictures/{file})" in text, file

@@ -110,7 +110,7 @@ def test_racks_and_lost_nodes_are_there_where_there_is_topology() -> None:
     assert placed.run is not None
     text = page_of(placed)
     assert "Racks and nodes" in Page(text).headings
-    lost = {int(it) for it in placed.run.node_table["node"]}
+    lost = {int(entry) for entry in placed.run.node_table["node"]}
     assert re.search(rf"{len(lost)} nodes? (was|were) lost, the first after ", text)
     (picture,) = re.findall(r'aria-label="Racks and nodes: .*?</svg>', text, re.DOTALL)
     assert "#d0312d" in picture
@@ -187,5 +187,5 @@ def test_deep_cohorts_are_nested_lists() -> None:
 
 
 def test_a_few_jobs_with_many_runs_are_counted_too(monkeypatch: pytest.MonkeyPatch, outcome: ScenarioOutcome) -> None:
-    monkeypatch.setattr("kueuecore.report.gantt._MOST_SPANS", 100)
+    monkeypatch.setattr("kueuecore.report.gantt._MAX_SPANS", 100)
     assert "With more than 100 waits and runs, the chart shows how many run at once" in page_of.__wrapped__(outcome)

@@ -133,7 +133,7 @@ def test_the_best_point_admits_all_jobs_unless_a_figure_is_given() -> None:
 def test_points_without_a_wait_are_in_the_table_and_not_in_the_picture() -> None:
     points = tuple((parse_edit(f"work[0].count={n}"),) for n in (0, 5, 6))
     figures = [{}, {"mean_wait_seconds": 5.0}, {"mean_wait_seconds": 6.0}]
-    runs = tuple({**it, "never_admitted": 0.0, "cut_off": 0.0} for it in figures)
+    runs = tuple({**figure, "never_admitted": 0.0, "cut_off": 0.0} for figure in figures)
     text = SweepReport(Sweep(points=points, seeds=(1,), figures=runs)).html
     assert rows_of(text, "Mean wait by count")[0] == ["0", "-", "-", "-", "-"]
     (picture,) = pictures_of(text)

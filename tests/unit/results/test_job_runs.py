@@ -93,7 +93,9 @@ def test_failed_jobs_did_no_useful_work_and_have_the_outcome_failed() -> None:
     assert (summary.finished, summary.failed) == (3, 1)
     assert summary.goodput["cpu"] == pytest.approx(50 / held)
     bad = run.engine.workload("bad", namespace="ns")
-    assert [it["reason"] for it in dict(bad.status)["conditions"] if it["type"] == "Finished"] == ["Failed"]
+    assert [condition["reason"] for condition in dict(bad.status)["conditions"] if condition["type"] == "Finished"] == [
+        "Failed"
+    ]
 
 
 def test_jobs_of_a_dump_have_the_times_that_the_cluster_knows() -> None:
@@ -122,7 +124,7 @@ def test_jobs_of_a_dump_have_the_times_that_the_cluster_knows() -> None:
         "again": (None, 360.0, 660 / 360, "Succeeded", 0.0),
         "waits": (600.0, 60.0, 660 / 60, "Succeeded", 0.0),
     }
-    events = [Happening(at=0, op=Operation.CREATE, object=it, plan=JobPlan(run_seconds=60)) for it in objects]
+    events = [Happening(at=0, op=Operation.CREATE, object=object_, plan=JobPlan(run_seconds=60)) for object_ in objects]
     run = simulate(OBJECTS, events, now=NOW, finished=False)
     assert rows(run, *columns) == expected
     assert Results.of(run).summary().makespan_seconds == 60
@@ -154,7 +156,7 @@ def test_the_nodes_of_a_job_are_those_of_its_last_placement() -> None:
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=30))
 def test_joined_texts_are_those_of_a_plain_loop(pairs: list[tuple[int, int]]) -> None:
     names = ["d", "a", "c", "b"]
-    group, name = (np.array(it, np.int64) for it in (zip(*pairs, strict=True) if pairs else ((), ())))
+    group, name = (np.array(entry, np.int64) for entry in (zip(*pairs, strict=True) if pairs else ((), ())))
     codes, texts = joined_texts(group, name, names, 7)
     reported = [texts[code] if code >= 0 else None for code in codes.tolist()]
     plain = [",".join(sorted({names[name] for at, name in pairs if at == place})) or None for place in range(7)]

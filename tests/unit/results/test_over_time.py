@@ -42,8 +42,8 @@ def workload(name: str, local_queue: str, cpu: str) -> dict[str, Any]:
 def world() -> list[dict[str, Any]]:
     kueue = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
     local = [
-        {**kueue, "kind": "LocalQueue", "metadata": {"name": it, "namespace": "ns"}, "spec": {"clusterQueue": it}}
-        for it in ("a", "b")
+        {**kueue, "kind": "LocalQueue", "metadata": {"name": name, "namespace": "ns"}, "spec": {"clusterQueue": name}}
+        for name in ("a", "b")
     ]
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}},
@@ -68,7 +68,7 @@ def rows(results: Results, name: str, *columns: str, cohort: bool = False) -> li
     """The columns of a node by the minute."""
     table = results.cohorts(step_seconds=60) if cohort else results.cluster_queues(step_seconds=60)
     owner = table["cohort" if cohort else "cluster_queue"].to_list()
-    values = zip(*(table[it].to_list() for it in columns), strict=True)
+    values = zip(*(table[column].to_list() for column in columns), strict=True)
     return [row for row, of in zip(values, owner, strict=True) if of == name]
 
 
@@ -81,7 +81,7 @@ def test_what_one_borrows_the_other_lends() -> None:
 
 def test_a_weight_divides_the_share() -> None:
     heavy = queue("a", 4, fairSharing={"weight": "2"})
-    assert [it[0] for it in rows(Results.of(run(update(2, heavy))), "a", "share")[:4]] == [250, 250, 125, 125]
+    assert [row[0] for row in rows(Results.of(run(update(2, heavy))), "a", "share")[:4]] == [250, 250, 125, 125]
 
 
 def test_quotas_are_those_of_each_time() -> None:
@@ -89,7 +89,7 @@ def test_quotas_are_those_of_each_time() -> None:
     columns = ("nominal", "borrowed")
     expected = [(4000, 2000), (5000, 1000), (5000, 1000), (6000, 0), (6000, 0)]
     assert rows(results, "a", *columns)[:5] == expected
-    assert [it[0] for it in rows(results, "all", "nominal", cohort=True)[:5]] == [8000, 9000, 9000, 10000, 10000]
+    assert [row[0] for row in rows(results, "all", "nominal", cohort=True)[:5]] == [8000, 9000, 9000, 10000, 10000]
     # 6 CPUs for 4 minutes, of 8 for one, 9 for two, 10 for the last, and of what the run goes on after.
     seconds = (results._run.end - BEGIN) / 10**9
     there = 8 * 60 + 9 * 120 + 10 * (seconds - 180)
@@ -98,7 +98,7 @@ def test_quotas_are_those_of_each_time() -> None:
 
 def test_a_queue_that_moves_belongs_to_its_new_cohort_from_then_on() -> None:
     results = Results.of(run(update(2, queue("b", 4, cohortName="other"))))
-    assert [it[0] for it in rows(results, "all", "nominal", cohort=True)[:5]] == [8000, 8000, 4000, 4000, 4000]
+    assert [row[0] for row in rows(results, "all", "nominal", cohort=True)[:5]] == [8000, 8000, 4000, 4000, 4000]
     table = results.cohorts(step_seconds=60)
     names = table["cohort"].to_list()
     assert names.count("other") == names.count("all") - 2
@@ -119,7 +119,7 @@ def test_a_queue_that_is_deleted_has_no_more_rows_and_one_that_comes_has_them_fr
 def test_usage_of_a_deleted_queue_counts_no_more() -> None:
     gone = Happening(at=120, op=Operation.DELETE, kind="ClusterQueue", key="a")
     results = Results.of(run(gone))
-    assert [it[0] for it in rows(results, "all", "usage", cohort=True)[:3]] == [6000, 6000, 0]
+    assert [row[0] for row in rows(results, "all", "usage", cohort=True)[:3]] == [6000, 6000, 0]
 
 
 def test_sums_beyond_64_bits_are_the_largest_integer() -> None:
@@ -130,7 +130,7 @@ def test_sums_beyond_64_bits_are_the_largest_integer() -> None:
 
 def test_without_a_step_there_is_a_row_per_change() -> None:
     table = Results.of(run(update(1, queue("a", 5)))).cluster_queues()
-    of_a = [it == "a" for it in table["cluster_queue"].to_list()]
+    of_a = [cluster_queue == "a" for cluster_queue in table["cluster_queue"].to_list()]
     found = [
         (time - BEGIN, *values)
         for time, *values, mine in zip(
@@ -145,8 +145,8 @@ def test_jobs_that_were_there_before_wait_from_the_beginning() -> None:
     gone = Happening(at=120, op=Operation.DELETE, key="ns/old")
     jobs = Submissions(namespace="ns", local_queues=["a"], queue=[0], requests={"cpu": 6000}, at=[0], run_seconds=240)
     results = Results.of(simulate([*world(), workload("old", "b", "9")], [gone], submissions=[jobs], now=START))
-    assert [it[0] for it in rows(results, "b", "pending")[:4]] == [1, 1, 0, 0]
-    assert [it[0] for it in rows(results, "all", "pending", cohort=True)[:4]] == [1, 1, 0, 0]
+    assert [row[0] for row in rows(results, "b", "pending")[:4]] == [1, 1, 0, 0]
+    assert [row[0] for row in rows(results, "all", "pending", cohort=True)[:4]] == [1, 1, 0, 0]
 
 
 def test_a_job_that_moves_waits_where_it_holds_quota_next() -> None:
@@ -180,7 +180,7 @@ def test_a_cohort_borrows_although_quota_that_it_keeps_is_idle() -> None:
             "spec": {"parentName": "root"},
         }
     ]
-    objects = [it for it in world() if it.get("metadata", {}).get("name") != "b" or it["kind"] == "LocalQueue"]
+    objects = [row for row in world() if row.get("metadata", {}).get("name") != "b" or row["kind"] == "LocalQueue"]
     jobs = Submissions(namespace="ns", local_queues=["a"], queue=[0], requests={"cpu": 6000}, at=[0], run_seconds=240)
     objects += [*parents, kept, queue("c", 4, cohortName="root")]
     results = Results.of(simulate(objects, submissions=[jobs], now=START))

@@ -209,7 +209,7 @@ def test_csv_keeps_every_text_and_number(tmp_path: Path) -> None:
     assert read[0] == list(columns)
     assert [row[0] for row in read[1:]] == [*words[:5], ""]
     assert [row[1] for row in read[1:]] == [*map(str, numbers.tolist()[:5]), ""]
-    assert [row[2] for row in read[1:]] == [f"{it}Z" for it in times.astype(str).tolist()[:5]] + [""]
+    assert [row[2] for row in read[1:]] == [f"{entry}Z" for entry in times.astype(str).tolist()[:5]] + [""]
     assert [row[3] for row in read[1:]] == list("012345")
 
 

@@ -18,8 +18,8 @@ DAY = 86400.0
 
 def hours(arrivals: HourlyArrivals, begin: float = 0.0) -> Counter[tuple[int, int]]:
     """How many jobs come, by weekday (from Monday) and hour."""
-    absolute = [(arrivals.start // 10**9 + it) // 3600 for it in arrivals.times(Random(3), begin)]
-    return Counter(((int(it) // 24 + 3) % 7, int(it) % 24) for it in absolute)
+    absolute = [(arrivals.start // 10**9 + time) // 3600 for time in arrivals.times(Random(3), begin)]
+    return Counter(((int(time) // 24 + 3) % 7, int(time) % 24) for time in absolute)
 
 
 def test_jobs_come_at_the_hours_and_days_that_have_weights() -> None:
@@ -38,9 +38,9 @@ def test_weights_leave_the_mean_as_it_is() -> None:
         per_hour=30, until=70 * DAY, start=START, by_hour=tuple(range(24)), by_weekday=(9, 8, 7, 6, 5, 4, 3)
     )
     expected = 30 * 24 * 70
-    for it in (plain, shaped):
-        assert it.n_expected == pytest.approx(expected)
-        assert hours(it).total() == pytest.approx(expected, rel=0.01)
+    for entry in (plain, shaped):
+        assert entry.n_expected == pytest.approx(expected)
+        assert hours(entry).total() == pytest.approx(expected, rel=0.01)
 
 
 def test_jobs_come_in_order_and_within_their_time() -> None:
@@ -73,7 +73,7 @@ def test_hours_are_those_of_the_start(read: Read) -> None:
 
 def test_a_single_hourly_job_is_numbered_too(read: Read) -> None:
     (work,) = read(CLUSTER + "work: [{job: job.yaml, arrivals: {perHour: 3, until: 1h}}]\n").work
-    assert {it.key[2].rpartition("-")[0] for it in work.arrivals(1)} == {"small"}
+    assert {arrival.key[2].rpartition("-")[0] for arrival in work.arrivals(1)} == {"small"}
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_jobs_fail_at_any_time_of_their_run_unless_it_is_said(read: Read) -> Non
 
 def test_a_job_that_would_run_forever_may_fail(read: Read) -> None:
     (work,) = read(CLUSTER + "work: [{job: job.yaml, count: 2, fails: {share: 1, after: 30}}]\n").work
-    assert [it[1:] for it in work.times(1)] == [(30, True), (30, True)]
+    assert [time[1:] for time in work.times(1)] == [(30, True), (30, True)]

@@ -107,8 +107,8 @@ def test_every_distribution_can_be_read(read: Read, tmp_path: Path, text: str, s
 def test_problems_of_a_distribution_name_the_field(read: Read, tmp_path: Path, text: str, wrong: list[str]) -> None:
     (tmp_path / "x.csv").write_text("job,runtime\na,12.5\n", encoding="utf-8")
     found = problems(read, CLUSTER + f"work: [{{job: job.yaml, runs: {text}}}]\n")
-    fields = ["work[0].runs" + (it if it.startswith(":") else f".{it}") for it in wrong]
-    assert [it.removeprefix(": ") for it in found] == (wrong if "no such file" in wrong[0] else fields)
+    fields = ["work[0].runs" + (name if name.startswith(":") else f".{name}") for name in wrong]
+    assert [problem.removeprefix(": ") for problem in found] == (wrong if "no such file" in wrong[0] else fields)
 
 
 @pytest.mark.parametrize(("rows", "line"), [("5\nsoon\n", 3), ("5\n\n-1\n", 4), ("5\nnan\n", 3)])
@@ -119,7 +119,7 @@ def test_a_row_that_is_no_span_is_named_by_file_and_line(read: Read, tmp_path: P
 
 
 def times(read: Read, work: str, seed: int = 1) -> Sequence[tuple[float, float | None]]:
-    return [it[:2] for it in read(CLUSTER + f"work: [{work}]\n").work[0].times(seed)]
+    return [time[:2] for time in read(CLUSTER + f"work: [{work}]\n").work[0].times(seed)]
 
 
 def test_spans_in_order_start_again_after_the_last(read: Read) -> None:

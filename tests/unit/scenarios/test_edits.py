@@ -37,8 +37,8 @@ def scenario(tmp_path: Path) -> str:
 
 def read(scenario: str, *edits: str) -> dict[str, object]:
     """The ClusterQueue and the job after edits, and how many jobs there are."""
-    found = read_scenario(scenario, edits=[parse_edit(it) for it in edits])
-    (queue,) = (it.object for it in found.cluster.objects if it.object["kind"] == "ClusterQueue")
+    found = read_scenario(scenario, edits=[parse_edit(edit) for edit in edits])
+    (queue,) = (object_.object for object_ in found.cluster.objects if object_.object["kind"] == "ClusterQueue")
     return {"queue": queue, "job": found.work[0].job.object, "n": found.n_jobs}
 
 
@@ -91,7 +91,7 @@ def test_an_edit_that_does_not_fit_is_refused_with_a_remedy(scenario: str, edit:
     with pytest.raises(ManifestError) as error:
         read(scenario, edit)
     assert message in "\n".join(map(str, error.value.problems))
-    assert all(it.remedy for it in error.value.problems)
+    assert all(problem.remedy for problem in error.value.problems)
 
 
 def test_edits_leave_what_was_read_alone(scenario: str) -> None:

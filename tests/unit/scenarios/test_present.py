@@ -33,7 +33,7 @@ def dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., No
 
 def finished(outcome: ScenarioOutcome) -> dict[str, float | None]:
     """When the jobs ended, in seconds from the beginning."""
-    return {it.job: None if it.finished is None else (it.finished - outcome.start) / 1e9 for it in outcome.jobs}
+    return {job.job: None if job.finished is None else (job.finished - outcome.start) / 1e9 for job in outcome.jobs}
 
 
 def test_running_workloads_continue_and_pending_ones_follow(read: Read, dump: Callable[..., None]) -> None:
@@ -44,7 +44,7 @@ def test_running_workloads_continue_and_pending_ones_follow(read: Read, dump: Ca
         "Job/benchmark": 660,
         "Workload/everything-at-once": None,
     }
-    assert {it.work for it in outcome.jobs} == {"present"}
+    assert {job.work for job in outcome.jobs} == {"present"}
     assert outcome.warnings == ()
 
 
@@ -86,14 +86,16 @@ def test_a_scenario_from_a_dump_starts_at_its_time(read: Read, dump: Callable[..
 
 def test_a_list_as_kubectl_writes_it_is_a_dump(read: Read, dump: Callable[..., None], tmp_path: Path) -> None:
     dump()
-    items: list[Any] = [it.object for it in parse_manifests((tmp_path / "dump.yaml").read_text(encoding="utf-8"))]
-    for number, it in enumerate(items):
-        it["metadata"] |= {
+    items: list[Any] = [
+        manifest.object for manifest in parse_manifests((tmp_path / "dump.yaml").read_text(encoding="utf-8"))
+    ]
+    for number, item in enumerate(items):
+        item["metadata"] |= {
             "resourceVersion": str(number),
             "managedFields": [{"manager": "kubectl", "operation": "Update", "apiVersion": "v1"}],
         }
-        if it["kind"] == "Job":
-            it["status"] = {"active": 1, "startTime": "2026-01-01T00:00:00Z", "ready": 1}
+        if item["kind"] == "Job":
+            item["status"] = {"active": 1, "startTime": "2026-01-01T00:00:00Z", "ready": 1}
     text = json.dumps({"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": items})
     (tmp_path / "dump.yaml").write_text(text, encoding="utf-8")
     outcome = run_scenario(read(DUMP + "present: {runs: 10m, waitingRuns: 1m}\n"))
@@ -155,8 +157,8 @@ def test_workloads_that_run_forever_are_not_jobs_of_the_scenario(read: Read, dum
     dump()
     work = "work: [{name: new, job: job.yaml, count: 2, runs: 60}]\n"
     outcome = run_scenario(read(DUMP + "present: {waitingRuns: 1m}\n" + work))
-    assert [it.job for it in outcome.jobs][-2:] == ["Job/new-1", "Job/new-2"]
-    assert {it.created for it in outcome.jobs} == {outcome.start}
+    assert [job.job for job in outcome.jobs][-2:] == ["Job/new-1", "Job/new-2"]
+    assert {job.created for job in outcome.jobs} == {outcome.start}
 
 
 def test_evictions_of_initial_workloads_are_noted(read: Read, dump: Callable[..., None]) -> None:
@@ -164,7 +166,7 @@ def test_evictions_of_initial_workloads_are_noted(read: Read, dump: Callable[...
     # A ClusterQueue that admits nothing any more gives up what it has admitted.
     stop = "{at: 1m, patch: {kind: ClusterQueue, name: team-b, patch: {spec: {stopPolicy: HoldAndDrain}}}}"
     outcome = run_scenario(read(DUMP + f"present: {{runs: 10m, waitingRuns: 1m}}\ntimetable: [{stop}]\n"))
-    (note,) = (it for it in outcome.notes if "evicted" in it)
+    (note,) = (note for note in outcome.notes if "evicted" in note)
     assert note.startswith("2 initial Workloads that are not in these tables were evicted")
 
 

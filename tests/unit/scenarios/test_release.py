@@ -33,7 +33,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def read(file: Path) -> Read:
     def read(kueue: str, *edits: str, **options: str) -> Scenario:
         file.write_text(SCENARIO % kueue, encoding="utf-8")
-        return read_scenario(file, edits=[parse_edit(it) for it in edits], **options)  # type: ignore[arg-type]
+        return read_scenario(file, edits=[parse_edit(edit) for edit in edits], **options)  # type: ignore[arg-type]
 
     return read
 
@@ -89,10 +89,10 @@ def test_an_argument_goes_before_the_file_and_another_after_it(read: Read) -> No
 def test_each_cluster_of_a_fleet_has_its_own() -> None:
     edits = [parse_edit("fleet.manager.kueue=0.18"), parse_edit("fleet.workers.east.kueue=0.17")]
     scenario = read_scenario(FLEET, edits=edits)
-    workers = {name: it.name for name, it in scenario.worker_releases.items()}
+    workers = {name: release.name for name, release in scenario.worker_releases.items()}
     assert (scenario.release.name, workers) == ("0.18.6", {"east": "0.17.8", "west": DEFAULT_RELEASE})
     scenario = read_scenario(FLEET, release="0.19")
-    assert {it.name for it in (scenario.release, *scenario.worker_releases.values())} == {"0.19.2"}
+    assert {release.name for release in (scenario.release, *scenario.worker_releases.values())} == {"0.19.2"}
 
 
 def test_scenarios_of_different_releases_have_different_fingerprints(read: Read) -> None:

@@ -187,12 +187,12 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
     """The paths of everything in a document."""
     yield path
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, it in items:
-        yield from places(it, (*path, key))
+    for key, item in items:
+        yield from places(item, (*path, key))
 
 
 def text_of(path: tuple[str | int, ...]) -> str:
-    return "".join(f"[{it}]" if isinstance(it, int) else f".{it}" for it in path)
+    return "".join(f"[{name}]" if isinstance(name, int) else f".{name}" for name in path)
 
 
 def changed(whole: Any, path: tuple[str | int, ...], value: Any) -> Any:
@@ -216,12 +216,12 @@ def test_the_schema_is_one_of_its_draft() -> None:
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*/scenario.yaml")), ids=lambda path: path.parent.name)
 def test_the_examples_fit(path: Path) -> None:
-    assert [it.message for it in VALIDATOR.iter_errors(read_manifests(path)[0].object)] == []
+    assert [error.message for error in VALIDATOR.iter_errors(read_manifests(path)[0].object)] == []
 
 
 @PARTS
 def test_a_scenario_with_every_field_fits(whole: Any, folder: Path) -> None:
-    assert [it.message for it in VALIDATOR.iter_errors(whole)] == []
+    assert [error.message for error in VALIDATOR.iter_errors(whole)] == []
     assert is_read(folder, whole)
 
 
@@ -259,7 +259,7 @@ def test_an_unknown_field_is_refused_by_both(whole: Any, folder: Path) -> None:
         if isinstance(at(whole, path), dict) and not free:
             document = changed(whole, path, {**at(whole, path), "zz": 1}) if path else {**whole, "zz": 1}
             found.append((text, is_described(document), is_read(folder, document)))
-    assert [it for it in found if it[1] or it[2]] == []
+    assert [error for error in found if error[1] or error[2]] == []
     assert len(found) > 8
 
 
@@ -285,17 +285,19 @@ def _described(path: str) -> set[str]:
     """The fields that the schema knows in a mapping of the scenario."""
     nodes = [SCHEMA]
     for key in re.findall(r"[^.\[\]]+|\[\d+\]", path):
-        steps = [it for node in nodes for it in _resolved(node)]
+        steps = [row for node in nodes for row in _resolved(node)]
         if key.startswith("["):
-            nodes = [it["items"] for it in steps if "items" in it]
+            nodes = [step["items"] for step in steps if "items" in step]
         else:
-            named = [it["properties"][key] for it in steps if key in it.get("properties", ())]
-            others = [it["additionalProperties"] for it in steps if isinstance(it.get("additionalProperties"), dict)]
+            named = [step["properties"][key] for step in steps if key in step.get("properties", ())]
+            others = [
+                step["additionalProperties"] for step in steps if isinstance(step.get("additionalProperties"), dict)
+            ]
             nodes = named or others
-    return {name for node in nodes for it in _resolved(node) for name in it.get("properties", ())}
+    return {name for node in nodes for row in _resolved(node) for name in row.get("properties", ())}
 
 
 def _resolved(node: Any) -> list[Any]:
     if "$ref" in node:
         return _resolved(SCHEMA["$defs"][node["$ref"].rpartition("/")[2]])
-    return [node, *(found for it in node.get("anyOf", ()) for found in _resolved(it))]
+    return [node, *(found for entry in node.get("anyOf", ()) for found in _resolved(entry))]

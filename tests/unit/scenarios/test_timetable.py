@@ -37,7 +37,7 @@ WORK = "work: [{job: job.yaml, count: %d, runs: 60}]\n"
 
 
 def waits(outcome: ScenarioOutcome) -> list[float | None]:
-    return [None if it.wait_ns is None else it.wait_ns / 1e9 for it in outcome.jobs]
+    return [None if job.wait_ns is None else job.wait_ns / 1e9 for job in outcome.jobs]
 
 
 def run(read: Read, timetable: str, n_jobs: int = 2, head: str = "") -> ScenarioOutcome:
@@ -74,7 +74,7 @@ def test_a_queue_is_held_and_let_go(read: Read) -> None:
 def test_a_queue_that_drains_evicts(read: Read) -> None:
     drain = "{at: 20, patch: {kind: ClusterQueue, name: cq, patch: {spec: {stopPolicy: HoldAndDrain}}}}"
     outcome = run(read, drain)
-    assert [(it.n_evictions, it.finished) for it in outcome.jobs] == [(1, None), (0, None)]
+    assert [(job.n_evictions, job.finished) for job in outcome.jobs] == [(1, None), (0, None)]
 
 
 def test_each_change_applies_to_the_result_of_the_one_before(read: Read) -> None:
@@ -87,15 +87,15 @@ def test_each_change_applies_to_the_result_of_the_one_before(read: Read) -> None
 def test_changes_count_by_their_times_not_by_their_places(read: Read) -> None:
     scale = "{at: %d, scale: {clusterQueue: cq, flavor: default, resource: cpu, nominalQuota: %d}}"
     scenario = read(f"{OBJECTS}timetable: [{scale % (9, 2)}, {scale % (5, 3)}]\n")
-    assert [it.at for it in timetable_happenings(scenario)] == [5, 9]
+    assert [happening.at for happening in timetable_happenings(scenario)] == [5, 9]
 
 
 def test_a_change_is_repeated(read: Read) -> None:
     hold = "{at: 1h, every: 1d, patch: {kind: ClusterQueue, name: cq, patch: {spec: {stopPolicy: Hold}}}}"
     scenario = read(f"until: 3d\n{OBJECTS}timetable: [{hold}]\n")
-    assert [it.at for it in timetable_happenings(scenario)] == [3600, 90000, 176400]
+    assert [happening.at for happening in timetable_happenings(scenario)] == [3600, 90000, 176400]
     scenario = read(f"{OBJECTS}timetable: [{hold.replace('every', 'times: 2, every')}]\n")
-    assert [it.at for it in timetable_happenings(scenario)] == [3600, 90000]
+    assert [happening.at for happening in timetable_happenings(scenario)] == [3600, 90000]
 
 
 def test_a_job_that_is_deleted_leaves_its_quota(read: Read) -> None:
@@ -114,7 +114,7 @@ def test_a_job_gets_another_priority(read: Read) -> None:
     labels = "{metadata: {labels: {kueue.x-k8s.io/priority-class: high}}}"
     outcome = run(read, f"{{at: 20, patch: {{kind: Job, name: small-3, namespace: team-a, patch: {labels}}}}}", 3)
     # It takes the place of the first, which waits behind the second then.
-    assert [it.n_evictions for it in outcome.jobs] == [1, 0, 0]
+    assert [job.n_evictions for job in outcome.jobs] == [1, 0, 0]
     assert waits(outcome)[2] == 21
 
 
@@ -126,7 +126,7 @@ def test_a_queue_appears_with_its_namespace(read: Read) -> None:
     job += "labels: {kueue.x-k8s.io/queue-name: lq}}, "
     job += "spec: {template: {spec: {restartPolicy: Never, containers: [{name: m, "
     job += "resources: {requests: {cpu: 1}}}]}}}}, runs: 5}"
-    kinds = [it.object.object["kind"] for it in timetable_happenings(read(text)) if it.object]  # type: ignore[union-attr]
+    kinds = [happening.object.object["kind"] for happening in timetable_happenings(read(text)) if happening.object]  # type: ignore[union-attr]
     assert kinds == ["Namespace", "LocalQueue"]
     assert waits(run_scenario(read(f"{text}work: [{job}]\n"))) == [9]
 
@@ -139,7 +139,10 @@ def test_a_deleted_object_may_be_deleted_again_and_recreated(read: Read) -> None
     flavor = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default}}"
     delete = "{at: %d, delete: {kind: ResourceFlavor, name: default}}"
     scenario = read(f"{OBJECTS}timetable: [{delete % 5}, {delete % 6}, {{at: 20, apply: [{flavor}]}}]\n")
-    assert [(it.at, it.op) for it in timetable_happenings(scenario)] == [(5, "delete"), (20, "create")]
+    assert [(happening.at, happening.op) for happening in timetable_happenings(scenario)] == [
+        (5, "delete"),
+        (20, "create"),
+    ]
 
 
 def test_a_node_is_cordoned(read: Read) -> None:
@@ -220,8 +223,8 @@ def test_at_the_same_time_the_timetable_precedes_arrivals(read: Read) -> None:
 def test_problems_of_a_change_name_the_field(read: Read, entry: str, wrong: str) -> None:
     found = problems(read, f"{OBJECTS}timetable: [{entry}]\n" + WORK % 2)
     assert len(found) == len(wrong.split("|"))
-    for it, part in zip(found, wrong.split("|"), strict=True):
-        assert it.startswith(f"timetable[0]{part}") if part[0] in ".:" else part in it
+    for problem, part in zip(found, wrong.split("|"), strict=True):
+        assert problem.startswith(f"timetable[0]{part}") if part[0] in ".:" else part in problem
 
 
 def test_a_change_that_is_refused_is_found_when_the_file_is_read(read: Read, tmp_path: Any) -> None:

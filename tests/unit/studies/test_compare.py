@@ -51,10 +51,10 @@ def renamed(tmp_path: Path) -> Path:
 
 def test_configurations_of_which_one_is_only_renamed_show_no_difference(renamed: Path) -> None:
     given = read_scenario(renamed)
-    assert "zeta" in {it.object["metadata"]["name"] for it in given.cluster.objects}  # type: ignore[index, call-overload]
+    assert "zeta" in {object_.object["metadata"]["name"] for object_ in given.cluster.objects}  # type: ignore[index, call-overload]
     comparison = compare(read_scenario(EXAMPLE), given, seeds=range(5))
     assert not comparison.is_any
-    assert [it.cluster_queues for it in comparison.groups] == [("team-b", "beta"), ("team-a", "zeta")]
+    assert [group.cluster_queues for group in comparison.groups] == [("team-b", "beta"), ("team-a", "zeta")]
 
 
 def test_each_number_is_that_of_the_runs_themselves() -> None:
@@ -70,8 +70,8 @@ def test_each_number_is_that_of_the_runs_themselves() -> None:
             assert getattr(comparison.total["evictions"], side).values[index] == outcome.all.n_evictions
         waits = [(y.wait_ns or 0) - (x.wait_ns or 0) for x, y in zip(of_a.jobs, of_b.jobs, strict=True)]
         assert comparison.total["mean_wait_seconds"].difference.values[index] == pytest.approx(np.mean(waits) / 1e9)
-    assert comparison.total.n_jobs == sum(it.n_jobs for it in comparison.groups) == 120
-    assert comparison.total.n_less == sum(it.n_less for it in comparison.groups) > 0
+    assert comparison.total.n_jobs == sum(group.n_jobs for group in comparison.groups) == 120
+    assert comparison.total.n_less == sum(group.n_less for group in comparison.groups) > 0
 
 
 def test_a_job_that_is_never_admitted_waits_longest() -> None:
@@ -79,7 +79,7 @@ def test_a_job_that_is_never_admitted_waits_longest() -> None:
         EXAMPLE, edits=[parse_edit(f"{QUOTA.replace('*', 'b')}=0"), parse_edit("ClusterQueue/*:spec.cohortName=null")]
     )
     comparison = compare(read_scenario(EXAMPLE), starved, seeds=[1])
-    large = next(it for it in comparison.groups if it.work == "large")
+    large = next(group for group in comparison.groups if group.work == "large")
     assert large["never_admitted"].b.values == (10.0,)
     assert (large.n_less, large.n_more) == (0, 10)
     assert "mean_wait_seconds" not in large.measures
@@ -89,13 +89,13 @@ def test_jobs_that_fail_are_those_of_the_runs_in_all_and_by_group(run: Callable[
     edits = [parse_edit("work[0].fails={share: 0.3}")]
     comparison = compare(read_scenario(EXAMPLE), read_scenario(EXAMPLE, edits=edits), seeds=[1, 2])
     failed = [
-        sum(it.has_failed for it in run_scenario(read_scenario(EXAMPLE, seed=seed, edits=edits)).jobs)
+        sum(job.has_failed for job in run_scenario(read_scenario(EXAMPLE, seed=seed, edits=edits)).jobs)
         for seed in (1, 2)
     ]
     assert min(failed) > 0
     assert comparison.total["failed"].a.values == (0.0, 0.0)
     assert [*comparison.total["failed"].b.values] == failed
-    by_work = {it.work: it["failed"].b.values for it in comparison.groups}
+    by_work = {group.work: group["failed"].b.values for group in comparison.groups}
     assert by_work == {"large": (0.0, 0.0), "small": tuple(map(float, failed))}
     ran = run(EXAMPLE, "--set", "work[0].fails={share: 0.3}", "--seeds", "1")
     assert re.search(rf"^jobs failed +0 +{failed[0]} +\+{failed[0]} ", ran.out, re.MULTILINE)
@@ -156,7 +156,7 @@ def test_json_has_every_seed(run: Callable[..., Ran]) -> None:
     assert (found["seeds"], found["differs"], found["total"]["jobs"]) == ([1, 2], True, 120)
     wait = found["total"]["measures"]["mean_wait_seconds"]
     assert len(wait["a"]["values"]) == len(wait["difference"]["values"]) == 2
-    assert [it["work"] for it in found["groups"]] == ["large", "small"]
+    assert [group["work"] for group in found["groups"]] == ["large", "small"]
 
 
 def test_a_difference_fails_where_none_is_wanted(run: Callable[..., Ran], renamed: Path) -> None:
@@ -202,8 +202,8 @@ def test_scenarios_without_work_are_compared() -> None:
 
 
 def test_runs_that_are_cut_off_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kueuecore.scenarios.cluster_scenario._MOST_CYCLES", 1)
-    monkeypatch.setattr("kueuecore.scenarios.cluster_scenario._MOST_CYCLES_OF_A_JOB", 0)
+    monkeypatch.setattr("kueuecore.scenarios.cluster_scenario._MAX_CYCLES", 1)
+    monkeypatch.setattr("kueuecore.scenarios.cluster_scenario._MAX_CYCLES_OF_A_JOB", 0)
     comparison = compare(read_scenario(EXAMPLE), read_scenario(EXAMPLE), seeds=[1, 2])
     assert comparison.warnings[:2] == (
         "2 runs of A did not finish (seed 1, 2): its figures say little",

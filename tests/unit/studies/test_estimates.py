@@ -31,7 +31,7 @@ def test_the_interval_contains_the_true_median_as_often_as_it_claims() -> None:
     random = Random(1)
     # A skewed distribution: half of it lies below log 2.
     samples = [Estimate(tuple(random.expovariate(1) for _ in range(12))) for _ in range(2000)]
-    held = sum(it.interval is not None and it.interval[0] <= 0.6931 <= it.interval[1] for it in samples)
+    held = sum(sample.interval is not None and sample.interval[0] <= 0.6931 <= sample.interval[1] for sample in samples)
     assert 0.95 <= held / 2000 < 0.98  # 0.961 by the binomial distribution
 
 

@@ -28,7 +28,7 @@ HOUR = {"": Span(3600)}
 
 def seconds(found: Eta, place: int = 0) -> set[int]:
     """The seconds of all futures; the cycle after an end begins up to a second later."""
-    return {round(it) for it in found.forecasts[place].seconds}
+    return {round(second) for second in found.forecasts[place].seconds}
 
 
 def test_a_job_waits_for_the_rest_of_the_one_that_runs() -> None:
@@ -41,7 +41,7 @@ def test_a_job_waits_for_the_rest_of_the_one_that_runs() -> None:
 def test_workloads_ahead_run_their_whole_time() -> None:
     given = state(workload("runs", created=600, admitted=600), workload("next", created=60), workload("last"))
     found = eta(given, ["last", "next"], seeds=range(2), run_seconds=HOUR, arrivals=False)
-    assert [it.workload for it in found.forecasts] == ["ns/last", "ns/next"]
+    assert [forecast.workload for forecast in found.forecasts] == ["ns/last", "ns/next"]
     assert [seconds(found, 0), seconds(found, 1)] == [{6600}, {3000}]
 
 
@@ -51,28 +51,28 @@ def test_a_preempted_job_starts_over() -> None:
     found = eta(given, ["last", "urgent"], seeds=range(2), run_seconds=HOUR, arrivals=False)
     # The urgent one runs at once, then that which ran before, all of its hour.
     assert seconds(found, 1) <= {0, 1}
-    assert all(7200 <= it <= 7203 for it in seconds(found, 0))
+    assert all(7200 <= second <= 7203 for second in seconds(found, 0))
 
 
 def test_a_future_with_evictions_is_looked_at_for_fewer_steps() -> None:
     """Where workloads preempt each other in turn, nearly all that happens is evictions, and each takes a search."""
     quiet = state(workload("runs", created=600, admitted=600), workload("next", created=60), workload("last"))
     busy = state(workload("runs", created=600, admitted=600), workload("urgent", priority=10), workload("last"))
-    found = [eta(it, ["last"], seeds=[0], run_seconds=HOUR, arrivals=False, most_steps=9) for it in (quiet, busy)]
-    assert [it.is_shortened for it in found] == [False, True]
+    found = [eta(entry, ["last"], seeds=[0], run_seconds=HOUR, arrivals=False, most_steps=9) for entry in (quiet, busy)]
+    assert [error.is_shortened for error in found] == [False, True]
 
 
 def test_by_default_all_pending_workloads_are_forecast() -> None:
     given = state(workload("runs", admitted=0), workload("b"), workload("a"), *finished(1))
     found = eta(given, seeds=range(1), arrivals=False)
-    assert [it.workload for it in found.forecasts] == ["ns/b", "ns/a"]
+    assert [forecast.workload for forecast in found.forecasts] == ["ns/b", "ns/a"]
 
 
 def test_run_times_are_those_of_jobs_of_the_same_queue_and_priority_if_enough_have_ended() -> None:
     ended = [*finished(10, seconds=60), *finished(10, seconds=7200, priority=5)]
     given = state(*ended, workload("runs", admitted=0, priority=5), workload("waits"))
     found = eta(given, ["waits"], seeds=range(40), arrivals=False)
-    notes = [(it.priority, it.source, it.n_finished, it.median_seconds) for it in found.assumptions.run_times]
+    notes = [(time.priority, time.source, time.n_finished, time.median_seconds) for time in found.assumptions.run_times]
     assert notes == [(0, "Priority", 10, 60.0), (5, "Priority", 10, 7200.0)]
     assert found.forecasts[0].quantile(0.5) == pytest.approx(7200, abs=2)
 
@@ -86,7 +86,7 @@ def test_run_times_are_those_of_jobs_of_the_same_queue_and_priority_if_enough_ha
     ],
 )
 def test_otherwise_run_times_come_from_more_jobs(ended: list[tuple[str, int, int]], source: str, n: int) -> None:
-    done = [it for queue, priority, count in ended for it in finished(count, queue=queue, priority=priority)]
+    done = [value for queue, priority, count in ended for value in finished(count, queue=queue, priority=priority)]
     found = eta(state(*done, workload("waits")), ["waits"], seeds=range(1), arrivals=False)
     (note,) = found.assumptions.run_times
     assert (note.source, note.n_finished, note.n_running) == (source, n, 0)
@@ -147,7 +147,7 @@ def test_a_workload_not_admitted_by_the_horizon_is_infinite() -> None:
     times = {"": Empirical(values=(600.0, 7200.0))}
     found = eta(given, ["waits"], seeds=range(20), horizon_seconds=3600, run_seconds=times, arrivals=False)
     (forecast,) = found.forecasts
-    assert set(map(round, filter(lambda it: it < inf, forecast.seconds))) == {600}
+    assert set(map(round, filter(lambda second: second < inf, forecast.seconds))) == {600}
     assert forecast.share_not_admitted == forecast.seconds.count(inf) / 20 > 0
 
 
@@ -166,7 +166,9 @@ def test_an_admitted_workload_needs_no_run_times() -> None:
 
 def test_a_trusted_namespace_may_have_slashes() -> None:
     given = state(workload("big", cpu=5))
-    text = yaml.dump_all([it.object for it in given.cluster.objects]).replace("namespace: ns", "namespace: a/b")
+    text = yaml.dump_all([object_.object for object_ in given.cluster.objects]).replace(
+        "namespace: ns", "namespace: a/b"
+    )
     objects = parse_manifests(text.replace("name: ns", "name: a/b"))
     (found,) = eta(replace(given, cluster=ClusterPart(objects=objects)), run_seconds=HOUR, trusted=True).forecasts
     assert found.workload == "a/b/big"
@@ -214,7 +216,7 @@ def test_a_scenario_has_its_own_arrivals_and_run_times() -> None:
     assert seconds(eta(given, ["waits"], seeds=[1], arrivals=False)) == {100}
     found = eta(replace(given, work=(work,)), ["waits"], seeds=[1])
     # The urgent one preempts after 10 seconds; the other was there before and goes first.
-    assert all(1110 <= it <= 1114 for it in seconds(found))
+    assert all(1110 <= second <= 1114 for second in seconds(found))
     assert found.assumptions.arrivals == ()
     assert found.assumptions.n_work == 1
 
@@ -224,7 +226,9 @@ def test_the_results_do_not_depend_on_who_runs_them() -> None:
     here = eta(given, seeds=range(25))
     with ThreadPoolExecutor(2) as executor:
         assert eta(given, seeds=range(25), executor=executor) == here
-    assert [it.seconds[:3] for it in eta(given, seeds=range(3)).forecasts] == [it.seconds[:3] for it in here.forecasts]
+    assert [forecast.seconds[:3] for forecast in eta(given, seeds=range(3)).forecasts] == [
+        forecast.seconds[:3] for forecast in here.forecasts
+    ]
 
 
 @pytest.mark.parametrize(
@@ -243,7 +247,7 @@ def test_impossible_arguments_are_refused(options: dict[str, object], problem: s
 
 def test_an_interval_contains_the_next_value_as_often_as_it_claims() -> None:
     # Of 9 values, the next one is below the least, or above the greatest, in a tenth of all cases each.
-    values = [float(it) for it in range(9)]
+    values = [float(number) for number in range(9)]
     assert (quantile(values, 0.1), quantile(values, 0.9)) == (0.0, 8.0)
     assert quantile([1.0, 2.0, inf], 0.5) == 2.0
     assert quantile([1.0, 2.0, inf], 0.6) == inf

@@ -35,7 +35,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran
 
 
 def state(folder: Path, *workloads: object) -> str:
-    plain = "".join(f"---\n{json.dumps(it.object)}\n" for it in workloads)  # type: ignore[attr-defined]
+    plain = "".join(f"---\n{json.dumps(other.object)}\n" for other in workloads)  # type: ignore[attr-defined]
     file = folder / "dump.yaml"
     file.write_text(QUEUES + plain, encoding="utf-8")
     return str(file)
@@ -208,7 +208,7 @@ def test_a_thread_says_how_far_it_is_whatever_the_program_does(
 def test_a_future_in_which_too_much_happens_is_not_looked_at_to_its_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kueuecore.cli.commands.eta._MOST_STEPS", 10)
+    monkeypatch.setattr("kueuecore.cli.commands.eta._MAX_STEPS", 10)
     monkeypatch.setattr("kueuecore.cli.commands.eta._STEPS_OF_AN_OBJECT", 0)
     many = (*WAITING[:1], *(workload(f"w{n:02}", created=60 - n) for n in range(30)))
     command = ["eta", state(tmp_path, *many), "w29", *HOUR, "--workers", "1", "--seeds", "2"]

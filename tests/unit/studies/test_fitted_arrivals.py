@@ -53,17 +53,17 @@ def test_workloads_that_arrived_together_arrive_together() -> None:
 def test_arrivals_keep_their_rate_on_average_over_many_futures() -> None:
     given = [(f"job-{number}", 36.0 * number + 10) for number in range(90)]
     found, _ = arrivals_of(seen(*given), now=START)
-    counts = [len(list(takewhile(lambda it: it[0] < 3600, found.draws(str(seed))))) for seed in range(300)]
+    counts = [len(list(takewhile(lambda draw: draw[0] < 3600, found.draws(str(seed))))) for seed in range(300)]
     assert mean(counts) == pytest.approx(90, rel=0.05)
     # The rate is not known for certain: counts vary more than those of one Poisson process.
-    assert mean((it - 90) ** 2 for it in counts) > 130
+    assert mean((count - 90) ** 2 for count in counts) > 130
 
 
 def test_similar_workloads_share_a_template_without_name_and_status() -> None:
     given = [workload("a", created=3000, job="x"), workload("b", created=2000), workload("big", created=10, cpu=3)]
     held = workload("first", created=7200, admitted=7200, finished=3600)
     found, _ = arrivals_of(present_workloads(state(held, *given).cluster.objects), now=START)
-    small, big = (it.object for it in found.templates)
+    small, big = (template.object for template in found.templates)
     assert object_at(small, "metadata") == {"namespace": "ns", "name": "template"}
     assert "status" not in small
     assert text_at(big, "spec", "queueName") == "lq"
@@ -72,5 +72,5 @@ def test_similar_workloads_share_a_template_without_name_and_status() -> None:
 
 def test_the_same_seed_draws_the_same() -> None:
     found, _ = arrivals_of(seen(("a", 3000), ("b", 2000)), now=START)
-    first, again, other = (list(islice(found.draws(it), 20)) for it in ("1", "1", "2"))
+    first, again, other = (list(islice(found.draws(name), 20)) for name in ("1", "1", "2"))
     assert first == again != other

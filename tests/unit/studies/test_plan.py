@@ -138,13 +138,13 @@ def test_a_job_never_admitted_waits_forever() -> None:
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=8), st.integers(0, 300))
 def test_quotas_are_shared_in_whole_units_and_none_shrinks_as_the_total_grows(weights: list[int], n: int) -> None:
     quotas = tuple(
-        Quota(kind="ClusterQueue", name=str(index), flavor="f", resource="cpu", path="p", nominal=Fraction(it))
-        for index, it in enumerate(weights)
+        Quota(kind="ClusterQueue", name=str(index), flavor="f", resource="cpu", path="p", nominal=Fraction(weight))
+        for index, weight in enumerate(weights)
     )
     scale = QuotaScale(quotas=quotas, flavor="f", resource="cpu")
     shares, more = scale.split(n), scale.split(n + 1)
     assert sum(shares) == n
-    assert all(share >= it * n // sum(weights) for share, it in zip(shares, weights, strict=True))
+    assert all(share >= weight * n // sum(weights) for share, weight in zip(shares, weights, strict=True))
     assert all(a <= b for a, b in zip(shares, more, strict=True))
     assert scale.split(sum(weights)) == tuple(weights)
 
@@ -152,31 +152,32 @@ def test_quotas_are_shared_in_whole_units_and_none_shrinks_as_the_total_grows(we
 def test_all_resources_of_a_flavor_grow_with_the_scarcest_and_quotas_of_0_stay_0(nodes: Scenario) -> None:
     (scale,) = quota_scales(nodes, flavors=["old"])
     assert (scale.name, float(scale.now)) == ("old/example.com/gpu", 4)
-    names = [(it.kind, it.resource) for it in scale.quotas]
-    assert names == [("ClusterQueue", it) for it in ("cpu", "memory", "example.com/gpu")] + [("Cohort", "cpu")]
+    names = [(quota.kind, quota.resource) for quota in scale.quotas]
+    assert names == [("ClusterQueue", name) for name in ("cpu", "memory", "example.com/gpu")] + [("Cohort", "cpu")]
     # 33.5 cores by 6 / 4 are 50.25, of which the cohort has a 22nd.
     assert scale.split(6) == (49, 75, 6, 2)
-    values = {(it.kind, it.path.rpartition(".")[2]): it.value for it in scale.edits(2)}
+    values = {(edit.kind, edit.path.rpartition(".")[2]): edit.value for edit in scale.edits(2)}
     assert values["ClusterQueue", "lendingLimit"] == "2"
-    assert not [it for it in scale.edits(3) if it.path.endswith("lendingLimit")]
+    assert not [edit for edit in scale.edits(3) if edit.path.endswith("lendingLimit")]
     (cpu,) = quota_scales(nodes, cluster_queues=["cq"], resources=["cpu"], together=True)
-    assert [(it.kind, it.flavor, it.resource) for it in cpu.quotas] == [("ClusterQueue", "old", "cpu")]
+    assert [(quota.kind, quota.flavor, quota.resource) for quota in cpu.quotas] == [("ClusterQueue", "old", "cpu")]
 
 
 def test_a_quota_of_0_has_no_proportion_unless_it_is_the_only_one(nodes: Scenario) -> None:
     with pytest.raises(ManifestError, match="quotas of cq are all 0, so they have no proportions; choose one quota"):
         quota_scales(nodes, flavors=["new"])
     (scale,) = quota_scales(nodes, flavors=["new"], resources=["cpu"])
-    assert [it.value for it in scale.edits(5)] == ["5"]
+    assert [edit.value for edit in scale.edits(5)] == ["5"]
     assert run_trial(with_edits(nodes, scale.edits(scale.most)), 1).ending.value == "Complete"
 
 
 def test_flavors_vary_each_by_itself_or_together(nodes: Scenario) -> None:
     path = "ClusterQueue/cq:spec.resourceGroups[0].flavors[name=new].resources[name=cpu].nominalQuota=8"
     more = with_edits(nodes, [parse_edit(path)])
-    assert [(it.name, len(it.quotas)) for it in quota_scales(more)] == [("new/cpu", 1), ("old/example.com/gpu", 4)][
-        ::-1
-    ]
+    assert [(scale.name, len(scale.quotas)) for scale in quota_scales(more)] == [
+        ("new/cpu", 1),
+        ("old/example.com/gpu", 4),
+    ][::-1]
     (together,) = quota_scales(more, together=True)
     assert (together.name, len(together.quotas)) == ("old/example.com/gpu", 5)
     assert together.split(8)[:4] == (64, 100, 8, 16)
@@ -199,11 +200,11 @@ def test_the_answer_is_the_smallest_quota_that_meets_the_target_with_all_that_ar
     waits = {n: run_scenario(with_edits(nodes, scale.edits(n))).jobs for n in range(1, 13)}
     p75 = {}
     for n, jobs in waits.items():
-        ordered = sorted(inf if it.wait_ns is None else it.wait_ns / 1e9 for it in jobs)
+        ordered = sorted(inf if job.wait_ns is None else job.wait_ns / 1e9 for job in jobs)
         p75[n] = ordered[8]
-    smallest = min(n for n in p75 if all(p75[it] <= 240 for it in range(n, 13)))
+    smallest = min(n for n in p75 if all(p75[number] <= 240 for number in range(n, 13)))
     for now in (1, 4, 11):
-        edits = [parse_edit(f"ClusterQueue/cq:{path}={it}") for path, it in _scaled(now)]
+        edits = [parse_edit(f"ClusterQueue/cq:{path}={row}") for path, row in _scaled(now)]
         other = with_edits(nodes, edits)
         (scale,) = quota_scales(other, flavors=["old"])
         answer = plan(other, target, scale, seeds=[1]).answer
@@ -298,11 +299,11 @@ def test_json_has_everything(run: Callable[..., Ran]) -> None:
     (only,) = document["plans"]
     quota = {"kind": "ClusterQueue", "name": "team-b", "flavor": "default", "resource": "cpu", "now": 4, "needed": 6}
     assert only["quotas"] == [quota]
-    assert [it["meets"] for it in only["points"] if it["quota"] in (5, 6)] == [False, True]
+    assert [point["meets"] for point in only["points"] if point["quota"] in (5, 6)] == [False, True]
     nothing = only["points"][0]
     assert (nothing["quota"], nothing["waitSeconds"], nothing["neverAdmittedBySeed"]) == (0, None, [10, 10])
     # Its jobs need six cores, and it may borrow four of its own and team-a's: only team-b's jobs count.
-    assert all(it["neverAdmittedBySeed"] == [0, 0] for it in only["points"] if it["quota"] >= 2)
+    assert all(point["neverAdmittedBySeed"] == [0, 0] for point in only["points"] if point["quota"] >= 2)
 
 
 def test_if_no_quota_is_enough_the_command_says_so(tmp_path: Path, run: Callable[..., Ran]) -> None:

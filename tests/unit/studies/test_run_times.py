@@ -44,7 +44,7 @@ def test_exponential_run_times_are_memoryless() -> None:
 
 def test_a_job_that_outlived_all_others_ends_at_the_rate_of_the_longest() -> None:
     seen = exponential(100)
-    rest = [it - 90_000.0 for it in draws(FittedRunTimes.of(seen, []), elapsed=90_000.0)]
+    rest = [draw - 90_000.0 for draw in draws(FittedRunTimes.of(seen, []), elapsed=90_000.0)]
     assert min(rest) >= 0
     assert 300 < mean(rest) < 1200
 
@@ -52,8 +52,8 @@ def test_a_job_that_outlived_all_others_ends_at_the_rate_of_the_longest() -> Non
 def test_jobs_that_still_run_make_run_times_longer() -> None:
     ended = [60.0] * 20
     alone, beside = (FittedRunTimes.of(ended, running) for running in ([], [600.0] * 20))
-    assert mean(it > 61.0 for it in draws(alone)) < 0.1
-    assert mean(it > 600.0 for it in draws(beside)) == pytest.approx(0.5, abs=0.06)
+    assert mean(draw > 61.0 for draw in draws(alone)) < 0.1
+    assert mean(draw > 600.0 for draw in draws(beside)) == pytest.approx(0.5, abs=0.06)
 
 
 def test_few_run_times_make_a_wider_forecast_than_many() -> None:

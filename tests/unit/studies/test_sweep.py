@@ -47,7 +47,7 @@ def test_a_grid_has_every_combination_and_each_run_is_that_of_the_scenario_itsel
     found = sweep(read, grid_points(AXES), seeds=[3, 1])
     assert len(found.points) == 6
     edits = [parse_edit(f"{QUOTA}=6"), parse_edit("work[0].count=20")]
-    assert [it.value for it in found.points[4]] == [it.value for it in edits]
+    assert [point.value for point in found.points[4]] == [edit.value for edit in edits]
     for index, seed in enumerate([3, 1]):
         outcome = run_scenario(read_scenario(EXAMPLE, seed=seed, edits=edits))
         assert found.estimate(4, "mean_wait_seconds").values[index] == pytest.approx(outcome.all.mean)
@@ -83,7 +83,7 @@ def test_drawn_points_lie_in_their_ranges_and_do_not_depend_on_how_many_there_ar
     counts, shares, chosen = ([point[axis].value for point in points] for axis in range(3))
     assert set(counts) == {5, 6, 7, 8, 9}
     assert set(chosen) == {1, 7}
-    assert all(isinstance(it, float) and 0.1 <= it <= 0.2 for it in shares)
+    assert all(isinstance(share, float) and 0.1 <= share <= 0.2 for share in shares)
 
 
 def test_a_sweep_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
@@ -167,10 +167,10 @@ def test_jobs_that_fail_are_a_column_and_a_figure(run: Callable[..., Ran]) -> No
     seeds = (1, 2)
     edits = [parse_edit("work[0].fails.share=0.5")]
     runs = [run_scenario(read_scenario(EXAMPLE, seed=seed, edits=edits)) for seed in seeds]
-    failed = [sum(it.has_failed for it in outcome.jobs) for outcome in runs]
+    failed = [sum(job.has_failed for job in outcome.jobs) for outcome in runs]
     assert min(failed) > 10
     found = json.loads(run("--grid", axis, "--seeds", "2", "-o", "json").out)
-    assert [it["figures"]["failed"] for it in found["points"]] == [[0, 0], failed]
+    assert [point["figures"]["failed"] for point in found["points"]] == [[0, 0], failed]
     ran = run("--grid", axis, "--seeds", "1", "--sort", "failed")
     header, *rows = (re.split(r" {2,}", line.strip()) for line in ran.out.splitlines()[3:])
     assert [row[header.index("FAILED")] for row in rows] == ["0", str(failed[0])]
@@ -181,9 +181,11 @@ def test_csv_has_a_row_for_each_run_and_json_everything(run: Callable[..., Ran])
     rows = list(csv.DictReader(io.StringIO(run(*arguments, "-o", "csv").out)))
     assert len(rows) == 6
     found = json.loads(run(*arguments, "-o", "json").out)
-    waits = [wait for it in found["points"] for wait in it["figures"]["mean_wait_seconds"]]
-    assert [float(it["mean_wait_seconds"]) for it in rows] == waits
-    assert [it["edits"]["work[0].count"] for it in found["points"]] == [int(it["work[0].count"]) for it in rows[::2]]
+    waits = [wait for point in found["points"] for wait in point["figures"]["mean_wait_seconds"]]
+    assert [float(row["mean_wait_seconds"]) for row in rows] == waits
+    assert [point["edits"]["work[0].count"] for point in found["points"]] == [
+        int(row["work[0].count"]) for row in rows[::2]
+    ]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def test_a_worker_that_is_killed_midway_changes_nothing() -> None:
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
-        before = {int(it["pid"]) for it in client.run(lambda: {"pid": os.getpid()}).values()}
+        before = {int(domain["pid"]) for domain in client.run(lambda: {"pid": os.getpid()}).values()}
         assert len(before) == 2
 
         def kill(n_over: int, n_all: int) -> None:
@@ -41,7 +41,7 @@ def test_a_worker_that_is_killed_midway_changes_nothing() -> None:
                 os.kill(killed[0], signal.SIGKILL)
 
         found = sweep(read, points, seeds=seeds, executor=client.get_executor(), progress=kill)
-        after = {int(it["pid"]) for it in client.run(lambda: {"pid": os.getpid()}).values()}
+        after = {int(domain["pid"]) for domain in client.run(lambda: {"pid": os.getpid()}).values()}
     assert n_left > 0
     assert killed[0] not in after
     assert found == sweep(read, points, seeds=seeds)

@@ -32,7 +32,7 @@ def requests_of(trace: Trace) -> dict[str, list[int]]:
 
 
 def problems_of(error: pytest.ExceptionInfo[ManifestError]) -> list[str]:
-    return [str(it) for it in error.value.problems]
+    return [str(problem) for problem in error.value.problems]
 
 
 def test_helios_reads_the_published_example() -> None:
@@ -42,7 +42,7 @@ def test_helios_reads_the_published_example() -> None:
     )
     assert (trace.at.tolist(), trace.run_seconds.tolist(), trace.pods.tolist()) == ([0, 26], [36848, 249], [1, 1])
     assert requests_of(trace) == {"cpu": [1000, 16000], "gpu": [1000, 4000]}
-    assert {name: it.texts() for name, it in trace.fields.items()} == {
+    assert {name: field.texts() for name, field in trace.fields.items()} == {
         "user": ["uXBbc", "uVMrF"],
         "virtualCluster": ["vcJkd", "vchbv"],
         "status": ["COMPLETED", "FAILED"],
@@ -85,7 +85,7 @@ def test_broken_lines_of_a_csv_file_are_reported_with_their_numbers() -> None:
 def test_a_missing_column_is_reported_with_those_that_are_there() -> None:
     with pytest.raises(ManifestError) as caught:
         read_openb(b"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,gone\n", "p.csv")
-    assert [it.message for it in caught.value.problems] == [
+    assert [problem.message for problem in caught.value.problems] == [
         'column "deletion_time" is missing',
         'column "scheduled_time" is missing',
     ]
@@ -103,7 +103,7 @@ def test_pai_has_a_job_for_each_task_with_times_and_users_of_its_job() -> None:
     trace = read_pai(TASKS.encode(), "pai_task_table.csv", jobs=JOBS.encode())
     assert (trace.at.tolist(), trace.run_seconds.tolist(), trace.pods.tolist()) == ([0, 0], [90, 80], [1, 2])
     assert requests_of(trace) == {"cpu": [6000, 4000], "memory": [30_000 * 2**20, 0], "gpu": [0, 500]}
-    assert {name: it.texts() for name, it in trace.fields.items()} == {
+    assert {name: field.texts() for name, field in trace.fields.items()} == {
         "user": ["58540f", "58540f"],
         "task": ["ps", "worker"],
         "gpuType": ["", "V100"],
@@ -184,7 +184,7 @@ def test_columns_of_a_table_may_have_other_names_and_units() -> None:
     )
     assert (trace.at.tolist(), trace.run_seconds.tolist()) == ([0, 0], [90, float("inf")])
     assert requests_of(trace) == {"cpu": [1500, 2000]}
-    assert {name: it.texts() for name, it in trace.fields.items()} == {"user": ["ann", "bob"]}
+    assert {name: field.texts() for name, field in trace.fields.items()} == {"user": ["ann", "bob"]}
     assert trace.dropped == {"never started": 1}
 
 

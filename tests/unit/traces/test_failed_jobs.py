@@ -74,7 +74,7 @@ def test_the_status_words_of_a_format_say_which_jobs_failed(
         assert trace.run_seconds.tolist() == [60]
         return bool(trace.ends_failed[0])
 
-    assert {it: has_failed(it) for it in (*failed, *others)} == {
+    assert {value: has_failed(value) for value in (*failed, *others)} == {
         **dict.fromkeys(failed, True),
         **dict.fromkeys(others, False),
     }
@@ -114,8 +114,8 @@ def test_a_scenario_ends_the_jobs_of_a_trace_as_a_run_of_its_columns_does(tmp_pa
     rules_name = {"cluster.swf": "rules-swf.yaml", "cluster_log.csv": "rules.yaml"}[name]
     trace, rules = read_trace(EXAMPLES / name), read_rules(EXAMPLES / rules_name)
     queues = queues_for(trace, rules, quota={"cpu": 128, "memory": "512Gi", "nvidia.com/gpu": 64})
-    for it in (name, rules_name):
-        shutil.copy(EXAMPLES / it, tmp_path)
+    for entry in (name, rules_name):
+        shutil.copy(EXAMPLES / entry, tmp_path)
     (tmp_path / "queues.json").write_bytes(to_json_lines(queues))
     (tmp_path / "scenario.yaml").write_text(
         "apiVersion: kueuecore/v1\nkind: Scenario\ncluster: {objects: [queues.json]}\n"
@@ -125,6 +125,6 @@ def test_a_scenario_ends_the_jobs_of_a_trace_as_a_run_of_its_columns_does(tmp_pa
     outcome = run_scenario(read_scenario(tmp_path / "scenario.yaml"))
     run = simulate(queues, submissions=trace.submissions(rules), now=NOW)
     failed = {str(key) for key, has_failed in zip(run.workload_keys, run.failed.tolist(), strict=True) if has_failed}
-    assert {f"{it.namespace}/{it.workload}" for it in outcome.jobs if it.has_failed} == failed != set()
+    assert {f"{job.namespace}/{job.workload}" for job in outcome.jobs if job.has_failed} == failed != set()
     assert outcome.all.n_failed == trace.ends_failed.sum() == len(failed)
-    assert {it.message for it in outcome.jobs if it.has_failed} == {"failed"}
+    assert {job.message for job in outcome.jobs if job.has_failed} == {"failed"}

@@ -57,7 +57,7 @@ def test_table_notes_summary_and_page_say_how_many_and_why(capsys: pytest.Captur
 def test_the_document_lists_them_by_trace(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "scenario.yaml", "-o", "json", "--quiet"]) == ExitCode.OK
     document = json.loads(capsys.readouterr().out)
-    assert [(it["trace"], it["jobs"], it["of"]) for it in document["leftOut"]] == [("jobs", 3, 4)]
+    assert [(load["trace"], load["jobs"], load["of"]) for load in document["leftOut"]] == [("jobs", 3, 4)]
     assert len(document["jobs"]) == 1
 
 

@@ -33,7 +33,7 @@ def read(*jobs: object) -> Trace:
 def problems_of(data: bytes) -> list[str]:
     with pytest.raises(ManifestError) as caught:
         read_philly(data, "cluster_job_log")
-    return [str(it) for it in caught.value.problems]
+    return [str(problem) for problem in caught.value.problems]
 
 
 # The example of the published description.
@@ -48,7 +48,7 @@ def test_a_job_runs_as_long_as_all_its_attempts() -> None:
     trace = read(EXAMPLE)
     assert trace.run_seconds.tolist() == [74 + 193182]
     assert (trace.pods.tolist(), trace.requests["gpu"].tolist()) == ([1], [8000])
-    assert {name: it.texts() for name, it in trace.fields.items()} == {
+    assert {name: field.texts() for name, field in trace.fields.items()} == {
         "user": ["ce2f4c"],
         "virtualCluster": ["ee9e8c"],
         "status": ["Pass"],

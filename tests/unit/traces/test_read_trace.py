@@ -60,14 +60,14 @@ def test_jobs_arrive_and_run_as_in_the_trace(tmp_path: Path) -> None:
     second = 1_000_000_000
     assert list(run.workload_keys) == ["7/job-0", "7/job-1"]
     # The second has to wait until the first is gone.
-    rows = [[int(row[it]) // second for it in ("created", "admitted", "finished")] for row in run.outcome_table]
+    rows = [[int(row[name]) // second for name in ("created", "admitted", "finished")] for row in run.outcome_table]
     assert rows == [[0, 0, 60], [30, 60, 65]]
 
 
 def test_the_examples_are_what_their_script_makes(tmp_path: Path) -> None:
     shutil.copy(EXAMPLES / "make.py", tmp_path)
     subprocess.run([sys.executable, tmp_path / "make.py"], check=True)
-    made = sorted(it.name for it in tmp_path.iterdir() if it.name != "make.py")
+    made = sorted(path.name for path in tmp_path.iterdir() if path.name != "make.py")
     assert made == sorted([*RULES, "pai_job_table.csv"])
     assert [name for name in made if (tmp_path / name).read_bytes() != (EXAMPLES / name).read_bytes()] == []
 
@@ -75,11 +75,11 @@ def test_the_examples_are_what_their_script_makes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_a_compressed_trace_is_read_as_it_is(tmp_path: Path, name: str) -> None:
     columns = read_rules(EXAMPLES / RULES[name]).columns
-    for it in (name, "pai_job_table.csv"):
-        (tmp_path / f"{it}.gz").write_bytes(gzip.compress((EXAMPLES / it).read_bytes()))
-    plain, packed = (read_trace(it, columns=columns) for it in (EXAMPLES / name, tmp_path / f"{name}.gz"))
+    for entry in (name, "pai_job_table.csv"):
+        (tmp_path / f"{entry}.gz").write_bytes(gzip.compress((EXAMPLES / entry).read_bytes()))
+    plain, packed = (read_trace(entry, columns=columns) for entry in (EXAMPLES / name, tmp_path / f"{name}.gz"))
     assert packed.at.tolist() == plain.at.tolist()
-    assert [it.texts() for it in packed.fields.values()] == [it.texts() for it in plain.fields.values()]
+    assert [field.texts() for field in packed.fields.values()] == [field.texts() for field in plain.fields.values()]
 
 
 def test_a_compressed_file_that_is_cut_off_or_damaged_is_refused(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_format_that_cannot_be_detected_must_be_given(tmp_path: Path) -> None:
 def test_a_table_may_have_tabs_or_bars_between_its_cells(tmp_path: Path, delimiter: str) -> None:
     lines = [["at", "run_seconds", "cpu_milli", "team"], ["0", "60", "500", '"a, b"'], ["5", "", "", "c"]]
     path = tmp_path / "jobs.csv"
-    path.write_text("\n".join(delimiter.join(it) for it in lines) + "\n", encoding="utf-8")
+    path.write_text("\n".join(delimiter.join(line) for line in lines) + "\n", encoding="utf-8")
     trace = read_trace(path)
     assert (trace.run_seconds.tolist(), trace.fields["team"].texts()) == ([60], ["a, b"])
     if delimiter != ",":
@@ -144,7 +144,7 @@ def test_parquet_reads_the_same_as_csv(tmp_path: Path) -> None:
     parquet.write_table(table, tmp_path / "jobs.parquet")
     trace = read_trace(tmp_path / "jobs.parquet", columns={"at": ColumnSource(column="Submit")})
     assert (trace.at.tolist(), trace.run_seconds.tolist(), trace.pods.tolist()) == ([0], [30], [2])
-    assert {name: it.texts() for name, it in trace.fields.items()} == {"team": [""], "id": ["8"]}
+    assert {name: field.texts() for name, field in trace.fields.items()} == {"team": [""], "id": ["8"]}
     assert trace.requests["gpu"].tolist() == [500]
     assert trace.dropped == {"no time of submission": 1, "requests nothing": 1}
 
@@ -179,9 +179,9 @@ traces:
 """,
     )
     parts = read_scenario(path).traces
-    assert [it.name for it in parts] == ["cluster-log", "batch"]
-    batches = [it for part in parts for it in part.submissions()]
-    assert [(it.namespace, it.prefix) for it in batches] == [
+    assert [part.name for part in parts] == ["cluster-log", "batch"]
+    batches = [submission for part in parts for submission in part.submissions()]
+    assert [(batch.namespace, batch.prefix) for batch in batches] == [
         ("vcma1e", "cluster-log-"),
         ("vcma2e", "cluster-log-"),
         ("vcma3e", "cluster-log-"),
@@ -210,8 +210,8 @@ traces:
 def test_what_is_wrong_with_a_trace_of_a_scenario_is_reported(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(ManifestError) as caught:
         read_scenario(scenario(tmp_path, text))
-    problems = [str(it).removeprefix(f"{tmp_path}/") for it in caught.value.problems]
-    assert any(it.startswith(problem) for it in problems), problems
+    problems = [str(problem).removeprefix(f"{tmp_path}/") for problem in caught.value.problems]
+    assert any(other.startswith(problem) for other in problems), problems
 
 
 def test_two_traces_with_the_same_name_are_refused(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_fleet_has_no_traces(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("cluster: {objects: []}", "fleet: {manager: {}, workers: {a: {}}}"))
     with pytest.raises(ManifestError) as caught:
         read_scenario(path)
-    messages = [(it.field, it.message) for it in caught.value.problems]
+    messages = [(problem.field, problem.message) for problem in caught.value.problems]
     assert ("traces", "traces are for one cluster") in messages
 
 

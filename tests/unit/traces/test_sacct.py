@@ -37,7 +37,7 @@ def read(*lines: str, head: str = HEAD) -> Trace:
 def problems_of(*lines: str, head: str = HEAD) -> list[str]:
     with pytest.raises(ManifestError) as caught:
         read(*lines, head=head)
-    return [str(it) for it in caught.value.problems]
+    return [str(problem) for problem in caught.value.problems]
 
 
 def requests_of(trace: Trace) -> dict[str, list[int]]:
@@ -130,12 +130,12 @@ def test_broken_cells_are_reported_with_line_and_column() -> None:
 
 def test_missing_columns_are_reported_with_the_command_that_writes_them() -> None:
     problems = problems_of("1|a|COMPLETED", head="JobID|JobName|State")
-    assert [it.partition(";")[0] for it in problems] == [
+    assert [problem.partition(";")[0] for problem in problems] == [
         'jobs.txt:1: column "Submit" is missing',
         'jobs.txt:1: column "Elapsed" is missing',
         'jobs.txt:1: no column says what jobs request: "ReqTRES" or "AllocTRES"',
     ]
-    assert all("`sacct -a -P -o JobID,Submit," in it for it in problems)
+    assert all("`sacct -a -P -o JobID,Submit," in problem for problem in problems)
 
 
 def test_columns_of_a_fixed_width_are_refused(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def job(**values: object) -> str:
         "think": -1,
     }
     assert set(values) <= set(fields)
-    return " ".join(str(it) for it in {**fields, **values}.values())
+    return " ".join(str(entry) for entry in {**fields, **values}.values())
 
 
 def log(*lines: str) -> bytes:
@@ -39,13 +39,16 @@ def log(*lines: str) -> bytes:
 def problems_of(data: bytes) -> list[str]:
     with pytest.raises(ManifestError) as caught:
         read_swf(data, "log.swf")
-    return [str(it) for it in caught.value.problems]
+    return [str(problem) for problem in caught.value.problems]
 
 
 def test_a_job_has_a_pod_for_each_requested_processor() -> None:
     trace = read_swf(log(job(submit=5, run=60, requested=4, allocated=8, requested_memory=2048)), "log.swf")
     assert (trace.run_seconds.tolist(), trace.pods.tolist()) == ([60], [4])
-    assert {name: it.tolist() for name, it in trace.requests.items()} == {"cpu": [1000], "memory": [2048 * 1024]}
+    assert {name: request.tolist() for name, request in trace.requests.items()} == {
+        "cpu": [1000],
+        "memory": [2048 * 1024],
+    }
 
 
 def test_what_was_used_stands_in_for_what_was_not_requested() -> None:
@@ -56,7 +59,7 @@ def test_what_was_used_stands_in_for_what_was_not_requested() -> None:
 def test_unknown_fields_are_empty_texts_and_no_requests() -> None:
     trace = read_swf(log(job(user=-1, group=-1, queue=-1, status=-1)), "log.swf")
     assert list(trace.fields) == ["user", "group", "executable", "queue", "partition", "status"]
-    assert [it.texts() for it in trace.fields.values()] == [[""]] * 6
+    assert [field.texts() for field in trace.fields.values()] == [[""]] * 6
     assert trace.requests["memory"].tolist() == [0]
 
 

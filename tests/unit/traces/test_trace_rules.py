@@ -43,7 +43,7 @@ def queues_of(jobs: Trace, rules: TraceRules) -> list[tuple[float, str]]:
     """When each job comes, and its queue."""
     found: list[tuple[float, str]] = []
     for batch in jobs.submissions(rules):
-        names = [f"{batch.namespace}/{batch.local_queues[it]}" for it in np.asarray(batch.queue).tolist()]
+        names = [f"{batch.namespace}/{batch.local_queues[entry]}" for entry in np.asarray(batch.queue).tolist()]
         found += zip(np.asarray(batch.at).tolist(), names, strict=True)
     return sorted(found)
 
@@ -56,7 +56,7 @@ def read(folder: Path, text: str) -> TraceRules:
 def problems_of(folder: Path, text: str) -> list[str]:
     with pytest.raises(ManifestError) as caught:
         read(folder, text)
-    return [str(it).removeprefix(f"{folder}/") for it in caught.value.problems]
+    return [str(problem).removeprefix(f"{folder}/") for problem in caught.value.problems]
 
 
 def test_all_fields_of_a_file_of_rules_are_read(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_the_first_rule_that_matches_counts() -> None:
         (180, "b/rest"),
         (240, "b/rest"),
     ]
-    assert [np.asarray(it.priority).tolist() for it in jobs.submissions(rules)] == [[7, 7], [0, 0, 0]]
+    assert [np.asarray(submission.priority).tolist() for submission in jobs.submissions(rules)] == [[7, 7], [0, 0, 0]]
 
 
 def test_fields_in_braces_give_each_value_its_own_queue() -> None:
@@ -240,7 +240,7 @@ def test_rules_rename_replace_and_remove_requests() -> None:
         resources={"gpu": None},
     )
     (batch,) = trace("a", "b", gpu_milli=(1000, 1000)).submissions(rules)
-    assert {name: np.asarray(it).tolist() for name, it in batch.requests.items()} == {
+    assert {name: np.asarray(request).tolist() for name, request in batch.requests.items()} == {
         "cpu": [1000, 0],
         "memory": [0, 5],
     }
@@ -308,8 +308,8 @@ def test_queues_lack_no_resource_that_jobs_request() -> None:
 
 def test_each_queue_has_a_cluster_queue_in_the_cohort() -> None:
     rules = TraceRules(default=JobRule(queue="{user}/jobs"))
-    made = [it.object for it in queues_for(trace("ann", "bob"), rules, quota={"cpu": 4}, cohort="all")]
-    assert [(it["kind"], it["metadata"]["name"]) for it in made] == [  # type: ignore[index,call-overload]
+    made = [queue.object for queue in queues_for(trace("ann", "bob"), rules, quota={"cpu": 4}, cohort="all")]
+    assert [(other["kind"], other["metadata"]["name"]) for other in made] == [  # type: ignore[index,call-overload]
         ("ResourceFlavor", "default-flavor"),
         ("Namespace", "ann"),
         ("ClusterQueue", "ann.jobs"),
@@ -318,4 +318,4 @@ def test_each_queue_has_a_cluster_queue_in_the_cohort() -> None:
         ("ClusterQueue", "bob.jobs"),
         ("LocalQueue", "jobs"),
     ]
-    assert [it["spec"]["cohortName"] for it in made if it["kind"] == "ClusterQueue"] == ["all"] * 2  # type: ignore[index,call-overload]
+    assert [other["spec"]["cohortName"] for other in made if other["kind"] == "ClusterQueue"] == ["all"] * 2  # type: ignore[index,call-overload]

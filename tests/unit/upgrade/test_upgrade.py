@@ -35,11 +35,11 @@ LABELS = [
 def upgraded(*objects: dict[str, Any], old: str = "0.16.9", new: str = "0.19.2", **options: Any) -> Upgrade:
     deciding = Deciding(now=0, trusted=options.pop("trusted", False))
     configurations = (Configuration(release=old), Configuration(release=new))
-    return upgrade([as_manifest(it) for it in objects], deciding, *configurations, **options)
+    return upgrade([as_manifest(object_) for object_ in objects], deciding, *configurations, **options)
 
 
 def causes(found: Upgrade) -> dict[tuple[str, ...], list[str]]:
-    return {it.names: [difference.key for difference in it.differences] for it in found.causes}
+    return {cause.names: [difference.key for difference in cause.differences] for cause in found.causes}
 
 
 def test_a_state_about_which_both_decide_the_same() -> None:
@@ -52,7 +52,7 @@ def test_a_gate_is_the_cause_and_keeps_the_old_decision() -> None:
     found = upgraded(flavor(), *queue(CPU), workload("w", {"cpu": 1}, annotations=GATED))
     assert causes(found) == {("AdmissionGatedBy",): ["default/w"]}
     (cause,) = found.causes
-    assert [it.stage for it in (cause.differences[0].before, cause.differences[0].after) if it] == [
+    assert [entry.stage for entry in (cause.differences[0].before, cause.differences[0].after) if entry] == [
         "Admitted",
         "Pending",
     ]
@@ -82,7 +82,10 @@ def test_each_decision_has_its_own_cause() -> None:
 
 
 def test_a_gate_needs_others_to_keep_the_old_decision() -> None:
-    found = {it.names: it.kept for it in upgraded(*(it.object for it in read_manifests("examples/upgrade"))).causes}
+    found = {
+        cause.names: cause.kept
+        for cause in upgraded(*(manifest.object for manifest in read_manifests("examples/upgrade"))).causes
+    }
     kept = found["KueueDRAIntegration",]
     assert kept is not None
     assert kept.n_kept == 1
@@ -97,7 +100,7 @@ def test_another_message_is_not_another_decision() -> None:
     assert text.names == ("UnadmittedWorkloadsObservability",)
     (difference,) = text.differences
     assert difference.is_of_text
-    assert [it.reason for it in (difference.before, difference.after) if it] == ["Pending", "ExceedsMaxQuota"]
+    assert [entry.reason for entry in (difference.before, difference.after) if entry] == ["Pending", "ExceedsMaxQuota"]
 
 
 NEGATIVE = [flavor(), *queue(CPU), workload("w", {"cpu": -1}), workload("v", {"cpu": 1}, second=1)]
@@ -109,7 +112,7 @@ def test_an_object_that_the_new_release_refuses(trusted: bool) -> None:
     (refusal,) = found.refusals
     assert refusal.problem.object is not None
     assert (refusal.problem.object.key, refusal.is_warning) == ("default/w", False)
-    assert [it.name for it in refusal.switches] == ["WorkloadValidateResourcesAreNonNegative"]
+    assert [switch.name for switch in refusal.switches] == ["WorkloadValidateResourcesAreNonNegative"]
     # It is there already in a dump, but cannot be created anew.
     assert (("Workload", "default/w") in found.after.fates) == trusted
 
@@ -135,9 +138,9 @@ def test_progress_counts_runs_and_differences() -> None:
 def test_all_switches_together_make_one_release_of_the_other() -> None:
     old, new = Configuration(release="0.16"), Configuration(release="0.19")
     switches = switches_between(old, new)
-    as_old = new.switched({it.name: it.before for it in switches})
+    as_old = new.switched({switch.name: switch.before for switch in switches})
     assert switches_between(old, as_old) == ()
-    assert {it.kind for it in switches} == {SwitchKind.GATE, SwitchKind.CHANGE}
+    assert {switch.kind for switch in switches} == {SwitchKind.GATE, SwitchKind.CHANGE}
 
 
 def test_the_smallest_set_of_switches_is_found_once_for_all() -> None:
@@ -149,12 +152,12 @@ def test_the_smallest_set_of_switches_is_found_once_for_all() -> None:
     def run(configuration: Configuration) -> bool:
         nonlocal n_runs
         n_runs += 1
-        return all(configuration.is_enabled(it) for it in wanted)
+        return all(configuration.is_enabled(name) for name in wanted)
 
     mixtures = Mixtures(old, new, switches, run)
-    assert {it.name for it in mixtures.cause(bool)} == wanted
+    assert {switch.name for switch in mixtures.cause(bool)} == wanted
     before = n_runs
-    assert {it.name for it in mixtures.cause(bool)} == wanted
+    assert {switch.name for switch in mixtures.cause(bool)} == wanted
     assert n_runs == before
     with pytest.raises(OutOfRunsError):
         Mixtures(old, new, switches, run, most=0).cause(bool)

@@ -143,7 +143,9 @@ def test_a_document_has_everything(form: str, upgraded: Command) -> None:
     assert (document["differs"], document["workloads"], document["refusals"]) == (True, 1, [])
     (cause,) = document["causes"]
     assert cause["keeps"] is None
-    assert [it["pulls"] for it in cause["switches"]] == [["https://github.com/kubernetes-sigs/kueue/pull/12449"]]
+    assert [switch["pulls"] for switch in cause["switches"]] == [
+        ["https://github.com/kubernetes-sigs/kueue/pull/12449"]
+    ]
     (difference,) = cause["differences"]
     assert (difference["kind"], difference["key"]) == ("Workload", "default/w")
     assert (difference["before"]["flavors"], difference["after"]["flavors"]) == (
@@ -174,7 +176,7 @@ def test_a_configuration_that_the_new_release_refuses(upgraded: Command) -> None
 
 
 def test_manifests_in_a_version_that_is_not_served_any_more(upgraded: Command) -> None:
-    old = [it | {"apiVersion": "kueue.x-k8s.io/v1beta1"} for it in (flavor(), *queue(CPU))]
+    old = [entry | {"apiVersion": "kueue.x-k8s.io/v1beta1"} for entry in (flavor(), *queue(CPU))]
     ran = upgraded("-q", "--from", "0.19", "--to", "0.20", objects=[*old, workload("w", {"cpu": 1})])
     assert 'OldVersionIsNotServed  apiVersion: Invalid value: no matches for kind "ClusterQueue" in version ' in ran.out
     assert ran.out.count("convert it: kueuecore convert in.yaml\n") == 1
@@ -192,13 +194,17 @@ def test_gates_that_have_to_go_off_with_those_that_they_need(upgraded: Command) 
         "SchedulingEquivalenceHashing": ["SchedulingEquivalenceHashingIgnorePodSetName"],
     }
     of_0_19 = [
-        it.name for it in Release.named("0.19").feature_gates() if it.default and "TopologyAwareScheduling" in it.needs
+        feature_gate.name
+        for feature_gate in Release.named("0.19").feature_gates()
+        if feature_gate.default and "TopologyAwareScheduling" in feature_gate.needs
     ]
-    config = f"featureGates: {{{', '.join(f'{it}: false' for it in (*needs, *of_0_19))}}}\n"
+    config = f"featureGates: {{{', '.join(f'{need}: false' for need in (*needs, *of_0_19))}}}\n"
     found = upgraded("-q", "--from", "0.19", "--to", "0.20", objects=LABELS, config=config).out
     assert "Kueue v0.20.0 refuses the Configuration; below, its settings count as they are:\nkueue.yaml:3" in found
     for gate, others in needs.items():
-        assert all(f"{it} is enabled, but depends on features that are disabled: [{gate}]" in found for it in others)
+        assert all(
+            f"{other} is enabled, but depends on features that are disabled: [{gate}]" in found for other in others
+        )
     assert found.count(" is enabled, but depends") == sum(map(len, needs.values()))
 
 

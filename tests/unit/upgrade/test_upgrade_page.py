@@ -82,7 +82,7 @@ def test_every_gate_that_the_newest_release_changes_has_a_row() -> None:
 
 def test_every_change_is_on_the_page() -> None:
     played = [name for row in CHANGES for name in re.findall(r"\w+", row[3])]
-    assert {it.name for it in changes()} <= set(played)
+    assert {change.name for change in changes()} <= set(played)
 
 
 def test_what_is_called_off_is_off() -> None:

@@ -70,11 +70,11 @@ def test_a_run_has_its_causes_and_what_would_be_without_them(tmp_path: Path) -> 
     seen: list[int] = []
 
     def between(old: str, new: str) -> ScenarioUpgrade:
-        scenarios = (read_scenario(path, release=it) for it in (old, new))
+        scenarios = (read_scenario(path, release=entry) for entry in (old, new))
         return upgrade_scenario(*scenarios, seeds=[3, 4], progress=lambda n_runs, *_: seen.append(n_runs))
 
     found = between("0.16", "0.19")
-    assert [it.switch.name for it in found.causes] == ["FlavorsAreMatchedByTheirOwnLabels"]
+    assert [cause.switch.name for cause in found.causes] == ["FlavorsAreMatchedByTheirOwnLabels"]
     assert (found.seed, found.comparison.seeds, found.comparison.total.n_less) == (3, (3, 4), 6)
     assert found.first is not None
     assert (found.first.work, found.first.number, found.first.wait_seconds) == ("ssd", 2, (540.0, 0.0))
@@ -102,7 +102,9 @@ def test_a_run_as_a_document(upgraded: Command) -> None:
     assert (document["kueue"]["version"], document["from"]["version"]) == ("v0.19.2", "v0.16.9")
     assert (document["differs"], document["total"]["waitLess"], document["seedOfCauses"]) == (True, 3, 0)
     assert document["first"]["waitSeconds"] == [540.0, 0.0]
-    assert [(it["name"], it["keeps"]) for it in document["causes"]] == [("FlavorsAreMatchedByTheirOwnLabels", None)]
+    assert [(cause["name"], cause["keeps"]) for cause in document["causes"]] == [
+        ("FlavorsAreMatchedByTheirOwnLabels", None)
+    ]
 
 
 def test_a_scenario_has_its_own_cluster(upgraded: Command) -> None:

@@ -64,7 +64,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     Raises:
         SystemExit: They ask for help or the version, which has been printed, or are wrong, which has been reported.
     """
-    first = next((index for index, it in enumerate(arguments) if not it.startswith("-")), len(arguments))
+    first = next((index for index, argument in enumerate(arguments) if not argument.startswith("-")), len(arguments))
     name = arguments[first] if first < len(arguments) else ""
     if first or name not in _COMMANDS:
         # Prints help or the version, or reports what is wrong.
@@ -103,9 +103,9 @@ class _Parser(argparse.ArgumentParser):
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """Report arguments that nothing takes."""
-        known = [it for it in self._option_string_actions if it.startswith("--")]
-        given = (it.partition("=")[0] for it in unknown if it.startswith("-"))
-        hint = next(filter(None, (_meant(it, known) for it in given)), "")
+        known = [action for action in self._option_string_actions if action.startswith("--")]
+        given = (name.partition("=")[0] for name in unknown if name.startswith("-"))
+        hint = next(filter(None, (_meant(name, known) for name in given)), "")
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:

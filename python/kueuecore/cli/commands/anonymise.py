@@ -27,7 +27,7 @@ EXAMPLES = """\
   kueuecore anonymise manifests/ --names names.json > out.yaml   and keep the mapping of names
   kueuecore anonymise dump.yaml --seed 7 --move-to 2026-01-01T00:00:00Z
 """
-_MOST_DIFFERENCES = 20
+_MAX_DIFFERENCES = 20
 
 
 def add_arguments(add: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     manifests, deciding = deciding_of(options)
     found = anonymise(manifests, deciding, seed=options.seed, move_to=options.move_to)
     if found.differences:
-        lines = [shown(it) for it in found.differences[:_MOST_DIFFERENCES]]
+        lines = [shown(difference) for difference in found.differences[:_MAX_DIFFERENCES]]
         n_more = len(found.differences) - len(lines)
         more = [f"and {n_more} more"] if n_more else []
         to_stderr(*lines, *more, "kueuecore: the anonymised dump leads to other decisions, nothing was written")

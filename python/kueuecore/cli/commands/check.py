@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
             write(github_commands(found))
         case _:
             write(text_lines(found, style, unfinished))
-    is_bad = any(it.severity.rank >= Severity(options.fail_on).rank for it in found)
+    is_bad = any(finding.severity.rank >= Severity(options.fail_on).rank for finding in found)
     return ExitCode.FOUND if is_bad else ExitCode.OK
 
 
@@ -113,9 +113,9 @@ def _write_worlds(folder: Path, found: Sequence[Finding]) -> list[Path]:
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for number, finding in enumerate((it for it in found if it.world), start=1):
+        for number, finding in enumerate((finding for finding in found if finding.world), start=1):
             file = folder / f"{finding.name}-{number}.yaml"
-            text = "---\n".join(yaml_document(it, is_ascii=True) for it in finding.world)
+            text = "---\n".join(yaml_document(manifest, is_ascii=True) for manifest in finding.world)
             with replaced(file, mode=0o600) as out:
                 out.write(f"# {finding.severity} {finding.code} {finding.name}\n{text}".encode())
             written.append(file)

@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
         raise ManifestError.of("there is nothing to compare with", remedy=remedy)
     releases = {"release": options.kueue, "default_release": asked_release(None)}
     a = read_scenario(options.a, allow_code=options.allow_code, **releases)
-    edits = [parse_edit(it) for it in options.edits]
+    edits = [parse_edit(edit) for edit in options.edits]
     # Both use the same seeds, whatever the second file says.
     b = read_scenario(options.b or options.a, allow_code=options.allow_code, edits=edits, **releases)
     seeds = range(a.seed, a.seed + options.seeds)
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
     with ctrl_c_raises(), processes(workers) as executor, run_progress(quiet=options.quiet) as progress:
         comparison = compare(a, b, seeds=seeds, executor=executor, progress=progress)
     if not options.quiet:
-        to_stderr(*(f"warning: {shown(it)}" for it in comparison.warnings))
+        to_stderr(*(f"warning: {shown(warning)}" for warning in comparison.warnings))
     is_json = options.output == "json"
     text = _document(comparison) if is_json else _report(comparison, Style.of(output(), options.color)) + "\n"
     write_with_files(text, [] if options.report is None else [lambda: _write_page(comparison, options)])
@@ -143,25 +143,25 @@ def measures_table(total: GroupChange, style: Style, *, heads: tuple[str, str] =
         style: Colour and width.
         heads: What the configurations are called.
     """
-    rows = [[_measure_name(name), *_cells(name, it)] for name, it in total.measures.items()]
+    rows = [[_measure_name(name), *_cells(name, measure)] for name, measure in total.measures.items()]
     return table(["MEASURE", *heads, "CHANGE", "95% INTERVAL"], rows, style, right=(*_RIGHT, *heads))
 
 
 def _groups(groups: Sequence[GroupChange], style: Style) -> str:
     header = ["WORK", "CLUSTER QUEUE", "JOBS", "LESS", "MORE", "WAIT A", "WAIT B", "CHANGE", "95% INTERVAL"]
     # In most scenarios no job fails, and the table is wide enough.
-    fail = any(any((*it["failed"].a.values, *it["failed"].b.values)) for it in groups)
+    fail = any(any((*group["failed"].a.values, *group["failed"].b.values)) for group in groups)
     header += ["FAILED A", "FAILED B"] if fail else []
     header += ["EVICTIONS A", "EVICTIONS B", "LOST A", "LOST B"]
     rows = []
-    for it in groups:
-        before, after = (name or "-" for name in it.cluster_queues)
+    for group in groups:
+        before, after = (name or "-" for name in group.cluster_queues)
         home = before if before == after else f"{before} -> {after}"
-        wait = it.measures.get("mean_wait_seconds", _NOTHING)
-        failed, evictions, lost = it["failed"], it["evictions"], it["lost_seconds"]
+        wait = group.measures.get("mean_wait_seconds", _NOTHING)
+        failed, evictions, lost = group["failed"], group["evictions"], group["lost_seconds"]
         rows.append(
             [
-                *(it.work, home, str(it.n_jobs), str(it.n_less), str(it.n_more)),
+                *(group.work, home, str(group.n_jobs), str(group.n_less), str(group.n_more)),
                 *_cells("mean_wait_seconds", wait),
                 *((_number(failed.a.median), _number(failed.b.median)) if fail else ()),
                 *(_number(evictions.a.median), _number(evictions.b.median)),
@@ -212,7 +212,7 @@ def comparison_document(comparison: Comparison) -> JsonObject:
         "seeds": list(comparison.seeds),
         "differs": comparison.is_any,
         "total": _group(comparison.total),
-        "groups": [_group(it) for it in comparison.groups],
+        "groups": [_group(group) for group in comparison.groups],
     }
 
 
@@ -225,8 +225,8 @@ def _group(group: GroupChange) -> JsonValue:
         "waitLess": group.n_less,
         "waitMore": group.n_more,
         "measures": {
-            name: {"a": _estimate(it.a), "b": _estimate(it.b), "difference": _estimate(it.difference)}
-            for name, it in group.measures.items()
+            name: {"a": _estimate(measure.a), "b": _estimate(measure.b), "difference": _estimate(measure.difference)}
+            for name, measure in group.measures.items()
         },
     }
 

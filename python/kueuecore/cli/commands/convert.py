@@ -45,19 +45,19 @@ def run(options: argparse.Namespace) -> int:
     """Run `kueuecore convert`; returns the exit code."""
     require_folder("--output-dir", options.output_dir)
     manifests = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet)
-    pairs = [(it, converted(it)) for it in manifests]
+    pairs = [(manifest, converted(manifest)) for manifest in manifests]
     if options.output_dir is None:
         write(_text((after for _, after in pairs), is_ascii=not is_utf8()))
     else:
         _write_files(pairs, options)
     if not options.quiet:
-        n_changed = sum(it.object is not after for it, after in pairs)
+        n_changed = sum(pair.object is not after for pair, after in pairs)
         to_stderr(f"note: {n_changed} of {len(pairs)} objects were in an older version")
     return ExitCode.OK
 
 
 def _text(objects: Iterable[JsonObject], *, is_ascii: bool) -> str:
-    return "---\n".join(yaml_document(it, is_ascii=is_ascii) for it in objects)
+    return "---\n".join(yaml_document(object_, is_ascii=is_ascii) for object_ in objects)
 
 
 def _write_files(pairs: list[tuple[Manifest, JsonObject]], options: argparse.Namespace) -> None:
@@ -81,5 +81,5 @@ def _name(file: str, paths: Iterable[str]) -> Path:
     if file == "<stdin>":
         return Path("stdin.yaml")
     path = Path(file)
-    below = (path.relative_to(it) for it in map(Path, paths) if it != path and path.is_relative_to(it))
+    below = (path.relative_to(other) for other in map(Path, paths) if other != path and path.is_relative_to(other))
     return next(below, Path(path.name)).with_suffix(".yaml")

@@ -27,7 +27,7 @@ from kueuecore.scenarios.present_reader import newest_time_of
 from kueuecore.scenarios.scenario_reader import KIND, scenario_of
 from kueuecore.scenarios.spans import read_spans
 from kueuecore.studies import Eta, eta, processes
-from kueuecore.studies.forecast import FIRST_SEEDS, HORIZON_SECONDS, MOST_HORIZON_SECONDS, N_SEEDS
+from kueuecore.studies.forecast import FIRST_SEEDS, HORIZON_SECONDS, MAX_HORIZON_SECONDS, N_SEEDS
 from kueuecore.world import World, is_workload
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
@@ -36,7 +36,7 @@ _BUDGET_SECONDS = 30.0
 # So much longer it waits for the first futures.
 _PATIENCE_SECONDS = 90.0
 # A future of an overloaded cluster could go on for days of arrivals that all wait.
-_MOST_STEPS = 10_000
+_MAX_STEPS = 10_000
 _STEPS_OF_AN_OBJECT = 5
 # What is over sooner needs no answers on the way.
 _INTERIM_SECONDS = 3.0
@@ -143,7 +143,7 @@ def run(options: argparse.Namespace) -> int:
             _named(options, scenario),
             seeds=seeds,
             horizon_seconds=options.horizon or HORIZON_SECONDS,
-            most_steps=None if options.horizon else _MOST_STEPS + _STEPS_OF_AN_OBJECT * len(scenario.cluster.objects),
+            most_steps=None if options.horizon else _MAX_STEPS + _STEPS_OF_AN_OBJECT * len(scenario.cluster.objects),
             run_seconds=run_seconds,
             arrivals=None if options.arrivals is None else options.arrivals == "fitted",
             window_seconds=options.window,
@@ -154,7 +154,7 @@ def run(options: argparse.Namespace) -> int:
             interim=interim,
         )
     if not options.quiet:
-        to_stderr(*(f"warning: {shown(it)}" for it in found.assumptions.warnings))
+        to_stderr(*(f"warning: {shown(warning)}" for warning in found.assumptions.warnings))
     if options.output == "json":
         write(forecast_document(found, options.quantiles, scenario.release))
     else:
@@ -165,7 +165,7 @@ def run(options: argparse.Namespace) -> int:
 def _scenario(options: argparse.Namespace) -> Scenario:
     """Read the state, which is a scenario or a dump."""
     manifests = manifests_of([options.state], recursive=False, quiet=options.quiet, takes_scenario=True)
-    if any(it.object.get("kind") == KIND for it in manifests):
+    if any(manifest.object.get("kind") == KIND for manifest in manifests):
         for option, given, field in (
             ("--config", options.config, "cluster.configuration"),
             ("--now", options.now, "start"),
@@ -190,15 +190,15 @@ def _named(options: argparse.Namespace, scenario: Scenario) -> list[str] | None:
         return None
     given, configuration = scenario.cluster.objects, scenario.cluster.configuration
     world = World.of(given, configuration=configuration, trusted=options.trusted)
-    refs = [object_ref(it.object) for it in world.manifests if is_workload(it.object)]
-    keys = [(it.namespace, it.name) for it in refs]
-    return ["/".join(find_workload(it, world, given=given, keys=keys)) for it in options.workloads]
+    refs = [object_ref(manifest.object) for manifest in world.manifests if is_workload(manifest.object)]
+    keys = [(ref.namespace, ref.name) for ref in refs]
+    return ["/".join(find_workload(workload, world, given=given, keys=keys)) for workload in options.workloads]
 
 
 def _run_seconds(text: str) -> tuple[str, Spans]:
     """A queue (empty: all others) and how long its jobs run."""
     queue, equals, value = text.partition("=")
-    if not equals or any(it in queue for it in " {["):
+    if not equals or any(mark in queue for mark in " {["):
         queue, value = "", text
     problems: list[Problem] = []
     document = Manifest({"--run-seconds": parse_value(value)})
@@ -216,7 +216,7 @@ def _span(text: str) -> float:
         seconds = seconds_of(float(text)) if text.replace(".", "", 1).isdigit() else seconds_of(text)
     except ValueError:
         seconds = None
-    if seconds is None or not 0 < seconds <= MOST_HORIZON_SECONDS:
+    if seconds is None or not 0 < seconds <= MAX_HORIZON_SECONDS:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration above 0 and up to ten years, such as 12h or 30d")
     return seconds
 
@@ -232,9 +232,9 @@ def _time(text: str) -> int:
 
 def _quantiles(text: str) -> tuple[float, ...]:
     try:
-        found = tuple(float(it) for it in text.split(","))
+        found = tuple(float(part) for part in text.split(","))
     except ValueError:
         found = ()
-    if not found or not all(isfinite(it) and 0 < it < 100 for it in found):
+    if not found or not all(isfinite(part) and 0 < part < 100 for part in found):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of percentages between 0 and 100, such as 10,50,90")
     return tuple(sorted(set(found)))

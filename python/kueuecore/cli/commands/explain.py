@@ -46,7 +46,7 @@ EXAMPLES = """\
   kueuecore explain state.yaml Job/team-a/train -o json | jq '.obstacles[].text'
 """
 
-_MOST_AHEAD = 5
+_MAX_AHEAD = 5
 _UID = re.compile(r"\(UID: ([^,)\s]+)")
 
 
@@ -97,14 +97,14 @@ def _pushed_out_by(state: SettledState, found: Explanation) -> str:
 def _origins(state: SettledState, found: Explanation) -> dict[str, str]:
     """Where the requests come from that the job does not make."""
     workload = state.world.workload(found.workload.name, namespace=found.workload.namespace)
-    asked = [asked.resource for it in found.pod_sets for trial in it.trials for asked in trial.asked]
+    asked = [asked.resource for pod_set in found.pod_sets for trial in pod_set.trials for asked in trial.asked]
     known = RequestOrigins(state.world, state.engine)
-    return {it: known.of(it, workload) for it in dict.fromkeys([*found.uncovered, *asked])}
+    return {fromkey: known.of(fromkey, workload) for fromkey in dict.fromkeys([*found.uncovered, *asked])}
 
 
 def _report(state: SettledState, found: Explanation, by: str, style: Style, *, is_wide: bool) -> str:
     outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
-    row = next(it for it in outcome.workloads if it.state.key == found.workload.key)
+    row = next(workload for workload in outcome.workloads if workload.state.key == found.workload.key)
     parts = [_summary(found, row, by, state), _flavors(found, row, style), _obstacles(state, found, row, style)]
     parts += [_levels(found, row, style), *holder_tables(found, style, is_wide=is_wide)]
     if row.not_placed:
@@ -122,9 +122,11 @@ def _summary(found: Explanation, row: Row, by: str, state: SettledState) -> str:
         lines.append(f"{workload.key} waits{place}{message}")
         lines += filter(None, [namespace_note(state.world, state.engine, workload)])
         if found.ahead:
-            first = found.ahead[:_MOST_AHEAD]
-            named = ", ".join(f"{it.key} (parked)" if it.place == "inadmissible" else it.key for it in first)
-            more = f" and {len(found.ahead) - _MOST_AHEAD} more" if len(found.ahead) > _MOST_AHEAD else ""
+            first = found.ahead[:_MAX_AHEAD]
+            named = ", ".join(
+                f"{ahead.key} (parked)" if ahead.place == "inadmissible" else ahead.key for ahead in first
+            )
+            more = f" and {len(found.ahead) - _MAX_AHEAD} more" if len(found.ahead) > _MAX_AHEAD else ""
             lines.append(f"ahead of it in the queue: {named}{more}")
             lines += _why_ahead(found)
         elif workload.place is not None:
@@ -156,8 +158,8 @@ def _summary(found: Explanation, row: Row, by: str, state: SettledState) -> str:
 def _why_ahead(found: Explanation) -> list[str]:
     """By which rule those named are ahead, one line for each reason."""
     named: dict[str, list[str]] = {}
-    for it in found.ahead[:_MOST_AHEAD]:
-        named.setdefault(it.sentence, []).append(it.key)
+    for ahead in found.ahead[:_MAX_AHEAD]:
+        named.setdefault(ahead.sentence, []).append(ahead.key)
     lines = [f"  {', '.join(keys)}: {sentence}" for sentence, keys in named.items()]
     if found.is_strict:
         queue = found.workload.cluster_queue
@@ -169,7 +171,9 @@ def _check_states(row: Row) -> list[str]:
     """What its admission checks say that are not ready, and since when."""
     lines = []
     for check in row.checks:
-        name, state, since, message = (text_at(check, it) for it in ("name", "state", "lastTransitionTime", "message"))
+        name, state, since, message = (
+            text_at(check, text) for text in ("name", "state", "lastTransitionTime", "message")
+        )
         if state == "Ready" or (state == "Pending" and row.state.stage is not Stage.QUOTA_RESERVED):
             continue
         when = f" since {since}" if since else ""
@@ -195,9 +199,10 @@ def _flavors(found: Explanation, row: Row, style: Style) -> str:
     for pod_set in found.pod_sets:
         name = _name(row, pod_set.index)
         rows += [
-            [name, it.flavor, _result(it), "; ".join(it.reasons) or why_it_borrows(it) or "-"] for it in pod_set.trials
+            [name, trial.flavor, _result(trial), "; ".join(trial.reasons) or why_it_borrows(trial) or "-"]
+            for trial in pod_set.trials
         ]
-        is_chosen = any(it.is_chosen for it in pod_set.trials)
+        is_chosen = any(trial.is_chosen for trial in pod_set.trials)
         why = "an earlier flavor is good enough" if is_chosen else "the pod set had already failed"
         rows += [[name, flavor, "not tried", why] for flavor in pod_set.not_tried]
     return table(["POD SET", "FLAVOR", "RESULT", "WHY"], rows, style) if rows else ""
@@ -212,7 +217,10 @@ def _result(trial: FlavorTrial) -> Painted:
 
 def _obstacles(state: SettledState, found: Explanation, row: Row, style: Style) -> str:
     every = obstacles(found, origins=_origins(state, found))
-    rows = [[_name(row, it.pod_set), it.flavor or "-", it.resource or "-", it.rule, it.text] for it in every]
+    rows = [
+        [_name(row, obstacle.pod_set), obstacle.flavor or "-", obstacle.resource or "-", obstacle.rule, obstacle.text]
+        for obstacle in every
+    ]
     return table(["POD SET", "FLAVOR", "RESOURCE", "RULE", "OBSTACLE"], rows, style) if rows else ""
 
 
@@ -246,8 +254,10 @@ def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any
         "now": format_time(state.now),
         "workload": {
             **workload_head(workload),
-            "ahead": [it.key for it in found.ahead],
-            "whyAhead": [{"workload": it.key, "rule": str(it.why), "why": it.sentence} for it in found.ahead],
+            "ahead": [ahead.key for ahead in found.ahead],
+            "whyAhead": [
+                {"workload": ahead.key, "rule": str(ahead.why), "why": ahead.sentence} for ahead in found.ahead
+            ],
             "replaces": found.replaces and f"{found.replaces.namespace}/{found.replaces.name}",
             "preemptedBy": by or None,
             "note": namespace_note(state.world, state.engine, workload) or None,
@@ -257,24 +267,24 @@ def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any
         "message": found.now.message,
         "obstacles": [
             {
-                "podSet": it.pod_set,
-                "flavor": it.flavor or None,
-                "resource": it.resource or None,
-                "rule": it.rule,
-                "link": rule_link(it.rule),
-                "text": it.text,
+                "podSet": obstacle.pod_set,
+                "flavor": obstacle.flavor or None,
+                "resource": obstacle.resource or None,
+                "rule": obstacle.rule,
+                "link": rule_link(obstacle.rule),
+                "text": obstacle.text,
             }
-            for it in obstacles(found, origins=_origins(state, found))
+            for obstacle in obstacles(found, origins=_origins(state, found))
         ],
-        "podSets": [_pod_set(it) for it in found.pod_sets],
+        "podSets": [_pod_set(pod_set) for pod_set in found.pod_sets],
         "searches": [
             {
-                "contested": [{"flavor": flavor, "resource": resource} for flavor, resource in it.contested],
-                "isFound": it.is_found,
-                "asksForPlace": it.asks_for_place,
-                "holders": [_holder(holder, found, it) for holder in it.holders],
+                "contested": [{"flavor": flavor, "resource": resource} for flavor, resource in search.contested],
+                "isFound": search.is_found,
+                "asksForPlace": search.asks_for_place,
+                "holders": [_holder(holder, found, search) for holder in search.holders],
             }
-            for it in found.searches
+            for search in found.searches
         ],
     }
 
@@ -285,7 +295,7 @@ def _pod_set(pod_set: PodSetTrials) -> dict[str, Any]:
         "reasons": list(pod_set.reasons),
         "notTried": list(pod_set.not_tried),
         "unavailable": list(pod_set.unavailable),
-        "flavors": [row_of(it) for it in pod_set.trials],
+        "flavors": [row_of(trial) for trial in pod_set.trials],
     }
 
 
@@ -297,7 +307,7 @@ def _holder(holder: Holder, found: Explanation, search: Search) -> dict[str, Any
         "clusterQueue": holder.cluster_queue,
         "priority": holder.priority,
         "uses": [
-            {"flavor": flavor, "resource": resource, "amount": it} for (flavor, resource), it in holder.uses.items()
+            {"flavor": flavor, "resource": resource, "amount": use} for (flavor, resource), use in holder.uses.items()
         ],
         "verdict": str(holder.fate),
         "rule": rule,
@@ -305,18 +315,18 @@ def _holder(holder: Holder, found: Explanation, search: Search) -> dict[str, Any
         "why": why,
         "shares": [
             {
-                "strategy": it.strategy,
-                "ours": _contender(it.ours),
-                "theirs": _contender(it.theirs),
-                "passes": it.passes,
+                "strategy": comparison.strategy,
+                "ours": _contender(comparison.ours),
+                "theirs": _contender(comparison.theirs),
+                "passes": comparison.passes,
             }
-            for it in holder.comparisons
+            for comparison in holder.comparisons
         ],
-        "ties": [{"chosen": str(it.node), "equals": list(map(str, it.equals))} for it in holder.ties],
+        "ties": [{"chosen": str(tie.node), "equals": list(map(str, tie.equals))} for tie in holder.ties],
     }
 
 
 def _contender(contender: Contender) -> dict[str, Any]:
     """An infinite share is null, as JSON has no such number."""
-    now, then = (it if isfinite(it) else None for it in (contender.now, contender.then))
+    now, then = (entry if isfinite(entry) else None for entry in (contender.now, contender.then))
     return {"kind": contender.node.kind, "name": contender.node.name, "now": now, "then": then}

@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     """Run `kueuecore plan`; returns the exit code."""
     require_page(options.report)
     target = WaitTarget.parse(options.wait)
-    edits = [parse_edit(it) for it in options.edits]
+    edits = [parse_edit(edit) for edit in options.edits]
     scenario = read_scenario(
         options.scenario,
         allow_code=options.allow_code,
@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
                     )
                 )
     if not options.quiet:
-        to_stderr(*dict.fromkeys(f"warning: {shown(it)}" for found in plans for it in found.warnings))
+        to_stderr(*dict.fromkeys(f"warning: {shown(warning)}" for found in plans for warning in found.warnings))
     if options.output == "json":
         text = _document(plans)
     else:
@@ -118,7 +118,7 @@ def run(options: argparse.Namespace) -> int:
     page = PlanReport(plans, title=options.scenario)
     writers = [] if options.report is None else [lambda: write_page(page, options.report, quiet=options.quiet)]
     write_with_files(text, writers)
-    return ExitCode.OK if all(it.answer for it in plans) else ExitCode.FOUND
+    return ExitCode.OK if all(other.answer for other in plans) else ExitCode.FOUND
 
 
 def _share(text: str) -> float:
@@ -200,7 +200,7 @@ def _oddities(found: Plan) -> list[str]:
         steps = [f"from {_amount(found, a)} to {_amount(found, b)}" for a, b in found.rises]
         lines.append(f"note: more quota does not always shorten waits: they rise {_listed(steps)}")
     if found.smaller:
-        amounts = [_amount(found, it) for it in found.smaller]
+        amounts = [_amount(found, edit) for edit in found.smaller]
         meet = "meets" if len(amounts) == 1 else "meet"
         lines.append(f"note: {_listed(amounts)} also {meet} the target, but some larger quota does not")
     if found.answer is not None and found.answer.median_never:
@@ -216,10 +216,16 @@ def _listed(texts: list[str]) -> str:
 
 def _quotas(found: Plan, answer: PlanPoint, style: Style) -> str:
     rows = []
-    for it, n in zip(found.scale.quotas, found.scale.split(answer.n_units), strict=True):
-        suffix = unit_suffix(it.resource)
+    for quota, n in zip(found.scale.quotas, found.scale.split(answer.n_units), strict=True):
+        suffix = unit_suffix(quota.resource)
         rows.append(
-            [f"{it.kind}/{it.name}", it.flavor, it.resource, f"{number_text(float(it.units))}{suffix}", f"{n}{suffix}"]
+            [
+                f"{quota.kind}/{quota.name}",
+                quota.flavor,
+                quota.resource,
+                f"{number_text(float(quota.units))}{suffix}",
+                f"{n}{suffix}",
+            ]
         )
     return table(["QUOTA OF", "FLAVOR", "RESOURCE", "NOW", "NEEDED"], rows, style, right=["NOW", "NEEDED"])
 
@@ -230,7 +236,7 @@ def _document(plans: list[Plan]) -> str:
         **document_head(first.release),
         "target": {"figure": first.target.figure, "seconds": first.target.seconds, "share": first.unlimited.share},
         "seeds": [*first.seeds],
-        "plans": [_plan(it) for it in plans],
+        "plans": [_plan(other) for other in plans],
     }
     return json.dumps(document, indent=2) + "\n"
 
@@ -240,14 +246,14 @@ def _plan(found: Plan) -> JsonValue:
     needed = [None] * len(found.scale.quotas) if answer is None else found.scale.split(answer.n_units)
     quotas: list[JsonValue] = [
         {
-            "kind": it.kind,
-            "name": it.name,
-            "flavor": it.flavor,
-            "resource": it.resource,
-            "now": float(it.units),
+            "kind": quota.kind,
+            "name": quota.name,
+            "flavor": quota.flavor,
+            "resource": quota.resource,
+            "now": float(quota.units),
             "needed": n,
         }
-        for it, n in zip(found.scale.quotas, needed, strict=True)
+        for quota, n in zip(found.scale.quotas, needed, strict=True)
     ]
     return {
         "flavor": found.scale.flavor,
@@ -257,7 +263,7 @@ def _plan(found: Plan) -> JsonValue:
         "now": float(found.scale.now),
         "needed": None if answer is None else answer.n_units,
         "quotas": quotas,
-        "points": [_point(found, it) for it in found.points],
+        "points": [_point(found, point) for point in found.points],
         "unlimited": _point(found, found.unlimited),
         "rises": [[a.n_units, b.n_units] for a, b in found.rises],
         "reasons": [{"message": message, "jobs": n} for message, n in found.reasons],
@@ -270,7 +276,7 @@ def _point(found: Plan, point: PlanPoint) -> JsonValue:
         "meets": found.meets(point),
         # JSON has no infinity: null means that the job waits forever.
         "waitSeconds": _finite(point.wait),
-        "waitSecondsBySeed": [_finite(it) for it in point.waits],
+        "waitSecondsBySeed": [_finite(wait) for wait in point.waits],
         "neverAdmittedBySeed": [*point.n_never],
         "usedBySeed": [*point.utilisation],
     }

@@ -56,7 +56,7 @@ EXAMPLES = """\
 # At most this much work is lost, and saving takes a small fraction of it.
 _SAVES_SECONDS = 60.0
 # More jobs than this are listed with -o wide only.
-_MOST_JOBS = 30
+_MAX_JOBS = 30
 _TIMES = ("MIN WAIT", "MEAN", "P95", "MAX")
 _LOST_NODES = ("MOVED", "NODE EVICTIONS")
 _COUNTS = ("JOBS", "ADMITTED", "FINISHED", "FAILED")
@@ -204,12 +204,12 @@ def _write_results(results: Results, options: argparse.Namespace) -> None:
     except OSError as error:
         raise OutputError(error.strerror or str(error), what=str(options.results)) from None
     if not options.quiet:
-        to_stderr(f"note: wrote {', '.join(it.name for it in written)} to {shown(str(options.results))}")
+        to_stderr(f"note: wrote {', '.join(path.name for path in written)} to {shown(str(options.results))}")
 
 
 def _report(outcome: ScenarioOutcome, style: Style, *, wide: bool) -> str:
     parts = [_summary(outcome)]
-    if len(outcome.jobs) <= _MOST_JOBS or wide:
+    if len(outcome.jobs) <= _MAX_JOBS or wide:
         parts.append(_jobs(outcome, style.wide() if wide else style))
     for title, groups in _groups(outcome):
         parts.append(_waits(title, groups, style, is_fleet=outcome.is_fleet))
@@ -276,17 +276,22 @@ def _waits(title: str, groups: Sequence[Waits], style: Style, *, is_fleet: bool)
     if not groups:
         return ""
     extra = ["COPIES", "WASTED", "COPIES WAITED"] if is_fleet else []
-    lost = any(it.n_replacements + it.n_node_evictions for it in groups)
-    failed = any(it.n_failed for it in groups)
+    lost = any(group.n_replacements + group.n_node_evictions for group in groups)
+    failed = any(group.n_failed for group in groups)
     header = [title, *(_COUNTS if failed else _COUNTS[:-1]), *_TIMES, "EVICTIONS"]
     header += [*(_LOST_NODES if lost else ()), *extra]
     rows = []
-    for it in groups:
-        counts = [str(it.n_jobs), str(it.n_admitted), str(it.n_finished), *([str(it.n_failed)] if failed else ())]
-        times = [seconds(time) for time in (it.least, it.mean, it.p95, it.most)]
-        copies = [str(it.n_copies), str(it.n_wasted_copies), seconds(it.copy_wait)] if is_fleet else []
-        nodes = [str(it.n_replacements), str(it.n_node_evictions)] if lost else []
-        rows.append([it.name or "-", *counts, *times, str(it.n_evictions), *nodes, *copies])
+    for group in groups:
+        counts = [
+            str(group.n_jobs),
+            str(group.n_admitted),
+            str(group.n_finished),
+            *([str(group.n_failed)] if failed else ()),
+        ]
+        times = [seconds(time) for time in (group.least, group.mean, group.p95, group.most)]
+        copies = [str(group.n_copies), str(group.n_wasted_copies), seconds(group.copy_wait)] if is_fleet else []
+        nodes = [str(group.n_replacements), str(group.n_node_evictions)] if lost else []
+        rows.append([group.name or "-", *counts, *times, str(group.n_evictions), *nodes, *copies])
     return table(header, rows, style, right=_RIGHT)
 
 
@@ -294,9 +299,11 @@ def _quotas(outcome: ScenarioOutcome, style: Style) -> str:
     """The quota of a manager next to the quota of its workers."""
     header = ["MANAGER QUEUE", "RESOURCE", "QUOTA", "OF WORKERS", "EACH", "WHICH IS"]
     rows = []
-    for it in outcome.quotas:
-        each = ", ".join(f"{worker} {_amount(amount)}" for worker, amount in it.by_worker.items())
-        rows.append([it.cluster_queue, it.resource, _amount(it.manager), _amount(it.workers), each, it.verdict])
+    for quota in outcome.quotas:
+        each = ", ".join(f"{worker} {_amount(amount)}" for worker, amount in quota.by_worker.items())
+        rows.append(
+            [quota.cluster_queue, quota.resource, _amount(quota.manager), _amount(quota.workers), each, quota.verdict]
+        )
     return table(header, rows, style, right=("QUOTA", "OF WORKERS")) if rows else ""
 
 
@@ -317,7 +324,7 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
         "start": format_time(outcome.start),
         "end": format_time(outcome.end),
         "ending": outcome.ending.value,
-        "leftOut": [it.to_dict() for it in outcome.left_out],
+        "leftOut": [out.to_dict() for out in outcome.left_out],
         "jobs": [
             {
                 "work": job.work,
@@ -344,13 +351,13 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
         "clusters": _documents(waits_by(outcome.jobs, "cluster")) if outcome.is_fleet else [],
         "managerQuota": [
             {
-                "clusterQueue": it.cluster_queue,
-                "resource": it.resource,
-                "quota": _number(it.manager),
-                "ofWorkers": _number(it.workers),
-                "byWorker": {worker: _number(amount) for worker, amount in it.by_worker.items()},
+                "clusterQueue": quota.cluster_queue,
+                "resource": quota.resource,
+                "quota": _number(quota.manager),
+                "ofWorkers": _number(quota.workers),
+                "byWorker": {worker: _number(amount) for worker, amount in quota.by_worker.items()},
             }
-            for it in outcome.quotas
+            for quota in outcome.quotas
         ],
         "work": _documents(waits_by(outcome.jobs, "work")),
     }
@@ -359,12 +366,12 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
 
 def _of_workers(scenario: Scenario) -> JsonObject:
     """The releases of Kueue on a fleet's workers."""
-    found: JsonObject = {name: release_document(it) for name, it in scenario.worker_releases.items()}
+    found: JsonObject = {name: release_document(release) for name, release in scenario.worker_releases.items()}
     return {"kueueOfWorkers": found} if found else {}
 
 
 def _documents(groups: Sequence[Waits]) -> list[JsonValue]:
-    return [_waits_document(it) for it in groups]
+    return [_waits_document(group) for group in groups]
 
 
 def _waits_document(waits: Waits) -> JsonObject:

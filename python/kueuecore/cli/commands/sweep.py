@@ -86,14 +86,14 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore sweep`; returns the exit code."""
     require_page(options.report)
-    axes = [_axis(it) for it in options.grid] + [_range(it) for it in options.ranges]
+    axes = [_axis(entry) for entry in options.grid] + [_range(range_) for range_ in options.ranges]
     if not axes:
         raise ManifestError.of("nothing varies", remedy="give a field and its values with --grid TARGET=[V, ...]")
     if options.ranges and options.random is None:
         raise ManifestError.of("a range has infinitely many points", remedy="say how many to draw with --random N")
     if options.resume and options.checkpoint is None:
         raise ManifestError.of("--resume needs a checkpoint file", remedy="name it with --checkpoint FILE")
-    edits = [parse_edit(it) for it in options.edits]
+    edits = [parse_edit(edit) for edit in options.edits]
     read = partial(
         read_scenario,
         options.scenario,
@@ -123,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
             if journal is not None and not options.quiet:
                 to_stderr(f"note: saved in {shown(str(options.checkpoint))}: continue with --resume")
             raise
-    n_cut_off = int(sum(it["cut_off"] for it in found.figures))
+    n_cut_off = int(sum(figure["cut_off"] for figure in found.figures))
     if n_cut_off and not options.quiet:
         to_stderr(f"warning: {n_cut_off} of {len(found.figures)} runs did not come to an end (figure cut_off)")
     by = options.sort if options.sort in found.names else None
@@ -177,16 +177,19 @@ def _order(found: Sweep, name: str | None) -> list[int]:
 
 
 def _report(found: Sweep, order: list[int], style: Style) -> str:
-    targets = [it.target for it in found.points[0]]
+    targets = [point.target for point in found.points[0]]
     # Leave out what all targets have in common.
-    names = targets if len(targets) == 1 else [it.upper() for it in field_names(targets)]
+    names = targets if len(targets) == 1 else [field_name.upper() for field_name in field_names(targets)]
     rows = []
     values = [[point[place].value for point in found.points] for place in range(len(targets))]
-    shorts = [value_names(it) for it in values]
+    shorts = [value_names(value) for value in values]
     for point in order:
         medians = [found.estimate(point, name).median for name in _COLUMNS]
         rows.append(
-            [*(it[point] for it in shorts), *(_figure(name, it) for name, it in zip(_COLUMNS, medians, strict=True))]
+            [
+                *(short[point] for short in shorts),
+                *(_figure(name, median) for name, median in zip(_COLUMNS, medians, strict=True)),
+            ]
         )
     head = f"{counted(len(found.points), 'point')}, {counted(len(found.seeds), 'seed')} each"
     legend = [f"{name}: {target}" for name, target in zip(names, targets, strict=True) if name != target]
@@ -194,7 +197,7 @@ def _report(found: Sweep, order: list[int], style: Style) -> str:
         names, legend = ["VALUE"], [f"VALUE: {targets[0]}"]
     for name, short, own in zip(names, shorts, values, strict=True):
         said = dict(zip(short, map(value_text, own), strict=True))
-        legend += [f"{name} {it}: {text}" for it, text in said.items() if it != text]
+        legend += [f"{name} {key}: {text}" for key, text in said.items() if key != text]
     return "\n".join([head, *legend, "", table([*names, *_HEADERS], rows, style, right=[*names, *_HEADERS])])
 
 
@@ -220,7 +223,7 @@ def _document(found: Sweep, order: list[int], release: Release) -> str:
     points: list[JsonValue] = [
         {
             "kueue": release_document(found.releases[point]),
-            "edits": {it.target: it.value for it in found.points[point]},
+            "edits": {point.target: point.value for point in found.points[point]},
             "figures": figures(point),
         }
         for point in order

@@ -57,23 +57,23 @@ def run(options: argparse.Namespace) -> int:
     """Run `kueuecore test`; returns the exit code."""
     require_file("--junit", options.junit)
     default = asked_release(None)
-    tests = [it for it in _read(options.paths, options.kueue, default) if _is_meant(it, options.pattern)]
+    tests = [test for test in _read(options.paths, options.kueue, default) if _is_meant(test, options.pattern)]
     if not tests:
         remedy = "try another pattern"
         raise ManifestError.of(f"no test matches {options.pattern!r}", field="-k", remedy=remedy)
     if not options.quiet:
-        to_stderr(*dict.fromkeys(f"note: {note}" for it in tests for note in it.notes))
+        to_stderr(*dict.fromkeys(f"note: {note}" for test in tests for note in test.notes))
     with run_progress(quiet=options.quiet) as progress:
         results = _run(tests, progress)
     if not options.quiet:
-        warnings = dict.fromkeys(warning for it in results for warning in it.warnings)
-        to_stderr(*(f"warning: {shown(it)}" for it in warnings))
+        warnings = dict.fromkeys(warning for result in results for warning in result.warnings)
+        to_stderr(*(f"warning: {shown(warning)}" for warning in warnings))
     if options.output == "json":
         text = _document(results, options.kueue or default or Release.named(DEFAULT_RELEASE))
     else:
         text = _report(results, Style.of(output(), options.color)) + "\n"
     write_with_files(text, [] if options.junit is None else [lambda: _save(junit_xml(results), options.junit)])
-    return ExitCode.OK if all(it.has_passed for it in results) else ExitCode.PENDING
+    return ExitCode.OK if all(result.has_passed for result in results) else ExitCode.PENDING
 
 
 def _read(paths: Sequence[str], release: Release | None, default: Release | None) -> list[PolicyTest]:
@@ -141,17 +141,21 @@ def _save(text: str, path: Path) -> None:
 
 def _report(results: Sequence[CaseResult], style: Style) -> str:
     lines = []
-    for it in results:
-        word, color = ("passed", "green") if it.has_passed else ("FAILED", "red")
-        lines.append(f"{style.paint(word, color)}  {shown(it.test.id)}")
-    for it in results:
-        for failure in it.failures:
+    for result in results:
+        word, color = ("passed", "green") if result.has_passed else ("FAILED", "red")
+        lines.append(f"{style.paint(word, color)}  {shown(result.test.id)}")
+    for result in results:
+        for failure in result.failures:
             verdict = failure.verdict
-            lines += ["", style.paint(shown(f"{failure.place}: {it.test.name}"), "bold"), f"  {shown(verdict.subject)}"]
+            lines += [
+                "",
+                style.paint(shown(f"{failure.place}: {result.test.name}"), "bold"),
+                f"  {shown(verdict.subject)}",
+            ]
             lines.append(f"    expected: {shown(verdict.expected)}")
             lines.append(f"    got:      {style.paint(shown(verdict.got), 'red')}")
             lines += [f"    why:      {shown(verdict.why)}"] if verdict.why else []
-    n_failed = sum(not it.has_passed for it in results)
+    n_failed = sum(not result.has_passed for result in results)
     n_passed = len(results) - n_failed
     parts = [style.paint(f"{n_failed} failed", "red")] if n_failed else []
     parts += [style.paint(f"{n_passed} passed", "green")] if n_passed else []
@@ -159,11 +163,11 @@ def _report(results: Sequence[CaseResult], style: Style) -> str:
 
 
 def _document(results: Sequence[CaseResult], release: Release) -> str:
-    n_passed = sum(it.has_passed for it in results)
+    n_passed = sum(result.has_passed for result in results)
     document: JsonObject = {
         **document_head(release),
         "counts": {"passed": n_passed, "failed": len(results) - n_passed},
-        "tests": [_case(it) for it in results],
+        "tests": [_case(result) for result in results],
     }
     return json.dumps(document, indent=2) + "\n"
 
@@ -177,13 +181,13 @@ def _case(result: CaseResult) -> JsonValue:
         "outcome": "passed" if result.has_passed else "failed",
         "failures": [
             {
-                "file": it.place.rpartition(":")[0],
-                "line": int(it.place.rpartition(":")[2]),
-                "subject": it.verdict.subject,
-                "expected": it.verdict.expected,
-                "got": it.verdict.got,
-                "why": it.verdict.why or None,
+                "file": failure.place.rpartition(":")[0],
+                "line": int(failure.place.rpartition(":")[2]),
+                "subject": failure.verdict.subject,
+                "expected": failure.verdict.expected,
+                "got": failure.verdict.got,
+                "why": failure.verdict.why or None,
             }
-            for it in result.failures
+            for failure in result.failures
         ],
     }

@@ -9,7 +9,7 @@ from typing import Any
 
 from kueuecore._text import shown
 from kueuecore.answers import Change, ChangeKind, NotEnough, Unblocking, unblock
-from kueuecore.answers.trials import MOST_TRIES
+from kueuecore.answers.trials import MAX_TRIES
 from kueuecore.cli.documents import document_head, workload_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
@@ -49,8 +49,8 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     add.add_argument(
         "--only", metavar="KIND", action="append", choices=list(map(str, ChangeKind)), default=[], help=help_text
     )
-    help_text = f"how many changes to try at most; by default {MOST_TRIES}, cheap and likely ones first"
-    add.add_argument("--tries", metavar="N", type=count, default=MOST_TRIES, help=help_text)
+    help_text = f"how many changes to try at most; by default {MAX_TRIES}, cheap and likely ones first"
+    add.add_argument("--tries", metavar="N", type=count, default=MAX_TRIES, help=help_text)
     out = add.add_argument_group("output")
     out.add_argument(
         "-o", "--output", choices=["table", "json"], default="table", help="json also has the edits to apply"
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     """Run `kueuecore unblock`; returns the exit code."""
     state = read_state(options)
     namespace, name = named_workload(state, options.workload)
-    kinds = [ChangeKind(it) for it in options.only] or list(ChangeKind)
+    kinds = [ChangeKind(row) for row in options.only] or list(ChangeKind)
     report = line_progress(quiet=options.quiet)
     found = unblock(
         state.engine,
@@ -100,7 +100,7 @@ def _message(state: SettledState, workload: WorkloadState) -> str:
 
 def _progress(n_tried: int, changes: Sequence[Change]) -> str:
     """How far it has come, with the change so far that disturbs others least."""
-    best = min(changes, key=lambda it: it.rank, default=None)
+    best = min(changes, key=lambda change: change.rank, default=None)
     first = "" if best is None else f", such as {best.what}: {best.before} -> {best.after}"
     return shown(f"{n_tried} changes tried, {len(changes)} found{first}")
 
@@ -112,7 +112,7 @@ def _report(found: Unblocking, message: str, style: Style) -> str:
         return shown(f"{state.key} is {state.stage}{place}")
     first = shown(f"{state.key} waits{place}: {message}" if message else f"{state.key} waits{place}")
     stopped = f"stopped after {found.n_tried} tries; --tries raises the limit, --only chooses the kinds of changes"
-    not_tried = [f"not tried: {shown(it)}" for it in found.not_tried]
+    not_tried = [f"not tried: {shown(name)}" for name in found.not_tried]
     if not found.changes:
         none = f"no single change and no pair admits it; {found.n_tried} were tried"
         parts = [first, f"none of the changes tried admits it; {stopped}" if found.is_stopped else none]
@@ -120,13 +120,13 @@ def _report(found: Unblocking, message: str, style: Style) -> str:
             parts.append(_not_enough(found.not_enough, style))
         return "\n\n".join([*parts, *not_tried])
     rows: list[list[Cell]] = []
-    for it in found.changes:
-        would = Painted(str(it.outcome), _COLORS[it.outcome])
-        moved = str(len(it.moved))
-        rows.append([it.what, it.before, it.after, would, moved, ", ".join(it.evicted) or "-"])
+    for change in found.changes:
+        would = Painted(str(change.outcome), _COLORS[change.outcome])
+        moved = str(len(change.moved))
+        rows.append([change.what, change.before, change.after, would, moved, ", ".join(change.evicted) or "-"])
     header = ["CHANGE", "FROM", "TO", "OUTCOME", "OTHERS MOVED", "EVICTED"]
     parts = [first, table(header, rows, style, right=["OTHERS MOVED"])]
-    if not all(it.is_least for it in found.changes):
+    if not all(change.is_least for change in found.changes):
         parts.append("victims: found greedily among many candidates; each is needed, but a smaller set might exist")
     if found.is_stopped:
         parts.append(stopped)
@@ -137,9 +137,9 @@ def _not_enough(failures: Sequence[NotEnough], style: Style) -> str:
     """What was tried in vain, with what binds then; the same reason only once in a row."""
     rows: list[list[Cell]] = []
     before = ""
-    for it in failures:
-        rows.append([it.what, it.before, it.most, "the same" if it.why == before else it.why])
-        before = it.why
+    for failure in failures:
+        rows.append([failure.what, failure.before, failure.most, "the same" if failure.why == before else failure.why])
+        before = failure.why
     return table(["NOT ENOUGH", "FROM", "TO", "WHAT BINDS THEN"], rows, style)
 
 
@@ -152,10 +152,16 @@ def _document(state: SettledState, found: Unblocking) -> dict[str, Any]:
         "tried": found.n_tried,
         "isStopped": found.is_stopped,
         "notTried": [*found.not_tried],
-        "changes": [_change(it) for it in found.changes],
+        "changes": [_change(change) for change in found.changes],
         "notEnough": [
-            {"kind": str(it.kind), "what": it.what, "before": it.before, "most": it.most, "why": it.why}
-            for it in found.not_enough
+            {
+                "kind": str(enough.kind),
+                "what": enough.what,
+                "before": enough.before,
+                "most": enough.most,
+                "why": enough.why,
+            }
+            for enough in found.not_enough
         ],
     }
 
@@ -166,13 +172,18 @@ def _change(change: Change) -> dict[str, Any]:
         "what": change.what,
         "before": change.before,
         "after": change.after,
-        "edits": [{"target": it.target, "value": it.value} for it in change.step.edits],
-        "deletions": [str(it) for it in change.step.deletions],
+        "edits": [{"target": edit.target, "value": edit.value} for edit in change.step.edits],
+        "deletions": [str(deletion) for deletion in change.step.deletions],
         "objects": [*change.step.objects],
         "would": str(change.outcome),
         "preemptions": [
-            {"workload": it.key, "clusterQueue": it.cluster_queue, "reason": it.reason, "message": it.message}
-            for it in change.preemptions
+            {
+                "workload": preemption.key,
+                "clusterQueue": preemption.cluster_queue,
+                "reason": preemption.reason,
+                "message": preemption.message,
+            }
+            for preemption in change.preemptions
         ],
         "evicted": list(change.evicted),
         "moved": list(change.moved),

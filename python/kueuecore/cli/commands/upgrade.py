@@ -28,7 +28,7 @@ from kueuecore.manifests import Manifest
 from kueuecore.releases import DEFAULT_RELEASE, Release, UnknownReleaseError
 from kueuecore.releases.unplayed import unplayed
 from kueuecore.steady_state import Ending
-from kueuecore.upgrades import MOST_RUNS, Upgrade, upgrade
+from kueuecore.upgrades import MAX_RUNS, Upgrade, upgrade
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
@@ -62,8 +62,8 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     between.add_argument("--from", dest="old", metavar="VERSION", type=_release, help=help_text)
     help_text = f"the release that is to run; by default {DEFAULT_RELEASE}"
     between.add_argument("--to", dest="new", metavar="VERSION", type=_release, help=help_text)
-    help_text = f"how many mixtures of the two releases to run at most; by default {MOST_RUNS}"
-    between.add_argument("--runs", metavar="N", type=count, default=MOST_RUNS, help=help_text)
+    help_text = f"how many mixtures of the two releases to run at most; by default {MAX_RUNS}"
+    between.add_argument("--runs", metavar="N", type=count, default=MAX_RUNS, help=help_text)
     help_text = "of a scenario: how many seeds, counting up from its own; by default 1"
     between.add_argument("--seeds", metavar="N", type=count, default=1, help=help_text)
     help_text = "of a scenario: number of processes for its seeds; by default one per core"
@@ -124,10 +124,12 @@ def _is_scenario(paths: Sequence[str]) -> bool:
 
 def _unplayed(configurations: Iterable[Configuration], manifests: Sequence[Manifest]) -> Iterator[str]:
     """What the releases do that kueuecore does not imitate."""
-    objects = [it.object for it in manifests]
-    for it in configurations:
-        has_fair_sharing = bool(it.to_dict().get("fairSharing"))
-        notes = unplayed(it.release, objects, fair_sharing=has_fair_sharing, is_enabled=it.is_enabled)
+    objects = [manifest.object for manifest in manifests]
+    for configuration in configurations:
+        has_fair_sharing = bool(configuration.to_dict().get("fairSharing"))
+        notes = unplayed(
+            configuration.release, objects, fair_sharing=has_fair_sharing, is_enabled=configuration.is_enabled
+        )
         yield from (f"note: {note}" for note in notes)
 
 
@@ -151,7 +153,7 @@ def _release_of(manifests: Sequence[Manifest], *, quiet: bool) -> Release:
 def _exit_code(found: Upgrade, *, fails: bool) -> ExitCode:
     if found.after.ending is not Ending.SETTLED:
         return ExitCode.UNSETTLED
-    if any(it.stage == "Undecided" for it in found.after.fates.values()):
+    if any(fate.stage == "Undecided" for fate in found.after.fates.values()):
         return ExitCode.UNDECIDED
     return ExitCode.PENDING if fails else ExitCode.OK
 

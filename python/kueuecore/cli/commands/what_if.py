@@ -116,20 +116,20 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore what-if`; returns the exit code."""
-    edits = [parse_edit(it) for it in options.edits]
-    deletions = [parse_deletion(it) for it in options.deletions]
+    edits = [parse_edit(edit) for edit in options.edits]
+    deletions = [parse_deletion(deletion) for deletion in options.deletions]
     _check(options, edits)
     manifests = parsed(read_files(options.asked), quiet=options.quiet, strict=options.strict)
     asked, edits = edit_manifests(manifests, edits)
     state = read_state(options)
     question = Question.of(asked, state.world, configuration=state.engine.configuration)
     if not options.quiet:
-        to_stderr(*(f"warning: {warning}" for it in manifests for warning in it.warnings))
-        to_stderr(*(f"note: {it}; it gets no Workload" for it in question.ignored))
-        to_stderr(*(f"warning: {it}; until then the job waits" for it in question.waiting))
-        to_stderr(*(f"note: {it}" for it in question.assumed))
+        to_stderr(*(f"warning: {warning}" for manifest in manifests for warning in manifest.warnings))
+        to_stderr(*(f"note: {ignored}; it gets no Workload" for ignored in question.ignored))
+        to_stderr(*(f"warning: {problem}; until then the job waits" for problem in question.waiting))
+        to_stderr(*(f"note: {name}" for name in question.assumed))
     changed = _changed(state, question, edits, deletions)
-    answers = [_answer(changed, it, question, state.now) for it in question.workloads]
+    answers = [_answer(changed, workload, question, state.now) for workload in question.workloads]
     rest = _rest(state, changed, question) if options.settle else None
     if options.output == "json":
         write(json.dumps(_document(state, answers, rest), indent=2) + "\n")
@@ -165,9 +165,9 @@ def _of_jobs(deletions: Sequence[Deletion], state: SettledState) -> list[Deletio
     kinds = {kind for _, kind in state.world.integrations if kind not in HELD_KINDS}
     for deletion in deletions:
         made = [
-            it.workload
-            for it in jobs
-            if (it.kind, it.name) == (deletion.kind, deletion.name) and deletion.namespace in ("", it.workload[0])
+            job.workload
+            for job in jobs
+            if (job.kind, job.name) == (deletion.kind, deletion.name) and deletion.namespace in ("", job.workload[0])
         ]
         if not made and deletion.kind in kinds:
             named_workload(state, str(deletion))  # says why there is none
@@ -183,12 +183,12 @@ def _answer(changed: Engine, workload: Manifest, question: Question, now: int) -
 
 def _by_share(changed: Engine, workload: Manifest, answer: WhatIf, now: int) -> dict[str, str]:
     """Why fair sharing chose its victims, by their keys."""
-    victims = [it.key for it in answer.preemptions if it.reason in BY_SHARE]
+    victims = [preemption.key for preemption in answer.preemptions if preemption.reason in BY_SHARE]
     if not victims:
         return {}
     fork = changed.fork()
     fork.apply([workload], now=now)
-    namespace, name = (text_at(workload.object, "metadata", it) for it in ("namespace", "name"))
+    namespace, name = (text_at(workload.object, "metadata", text) for text in ("namespace", "name"))
     found = explain(fork, name, namespace=namespace, now=now)
     return {key: why for key in victims if (why := why_by_fair_sharing(found, key))}
 
@@ -197,13 +197,13 @@ def _rest(state: SettledState, changed: Engine, question: Question) -> _Rest:
     changed.apply(question.workloads, now=state.now)
     settled = settle(changed, now=state.now, was_at_rest=True)
     after = changed.workloads()
-    metadata = [object_at(it.object, "metadata") for it in question.workloads]
-    asked = {(text_at(it, "namespace"), text_at(it, "name")) for it in metadata}
-    waiting = (it for it in after if it.stage is Stage.PENDING)
-    n_pending = sum(not asked or (it.namespace, it.name) in asked for it in waiting)
+    metadata = [object_at(workload.object, "metadata") for workload in question.workloads]
+    asked = {(text_at(workload, "namespace"), text_at(workload, "name")) for workload in metadata}
+    waiting = (workload for workload in after if workload.stage is Stage.PENDING)
+    n_pending = sum(not asked or (workload.namespace, workload.name) in asked for workload in waiting)
     moves = moves_between(state.engine.workloads(), after)
-    said = {it.key: it for it in after}
-    explained = (_with_cause(it, changed, said.get(it.key)) for it in moves)
+    said = {workload.key: workload for workload in after}
+    explained = (_with_cause(move, changed, said.get(move.key)) for move in moves)
     return _Rest(settled, tuple(explained), n_pending)
 
 
@@ -226,16 +226,16 @@ def _report(answers: Sequence[_Answer], rest: _Rest | None, style: Style) -> str
 
 def _answers(answers: Sequence[_Answer], style: Style) -> str:
     rows: list[list[Cell]] = []
-    for it in answers:
-        found = it.found
+    for answer in answers:
+        found = answer.found
         message = ": ".join(found.undecided) if found.undecided else found.message
         message = "" if found.outcome is Outcome.FITS else message
         rows.append(
             [
-                it.key,
-                text_at(it.workload, "spec", "queueName") or "-",
+                answer.key,
+                text_at(answer.workload, "spec", "queueName") or "-",
                 found.cluster_queue or "-",
-                Painted(it.outcome, _COLORS[it.outcome]),
+                Painted(answer.outcome, _COLORS[answer.outcome]),
                 str(found.n_ahead),
                 _pods(found.pod_sets),
                 flavors_of_pod_sets({pod_set.name: pod_set.flavors for pod_set in found.pod_sets}),
@@ -247,17 +247,17 @@ def _answers(answers: Sequence[_Answer], style: Style) -> str:
 
 
 def _pods(pod_sets: Sequence[PodSetAdmission]) -> str:
-    return str(sum(it.count for it in pod_sets)) if pod_sets else "-"
+    return str(sum(pod_set.count for pod_set in pod_sets)) if pod_sets else "-"
 
 
 def _placed(answers: Sequence[_Answer], style: Style) -> str:
     """Where pods with a topology would be placed."""
     rows: list[list[Cell]] = []
-    for it in answers:
-        for pod_set in it.found.pod_sets:
+    for answer in answers:
+        for pod_set in answer.found.pod_sets:
             domains = [f"{name}: {n}" for name, n in _domains(pod_set).items()]
             if domains:
-                rows.append([it.key, pod_set.name, ", ".join(domains)])
+                rows.append([answer.key, pod_set.name, ", ".join(domains)])
     return table(["PLACED", "POD SET", "DOMAINS"], rows, style) if rows else ""
 
 
@@ -271,12 +271,12 @@ def _domains(pod_set: PodSetAdmission) -> dict[str, int]:
 
 def _preemptions(answers: Sequence[_Answer], style: Style) -> str:
     rows = [
-        [victim.key, victim.cluster_queue, it.key, victim.reason, victim.message]
-        for it in answers
-        for victim in it.found.preemptions
+        [victim.key, victim.cluster_queue, answer.key, victim.reason, victim.message]
+        for answer in answers
+        for victim in answer.found.preemptions
     ]
     victims = table(["PREEMPTED", "CLUSTER QUEUE", "FOR", "REASON", "MESSAGE"], rows, style) if rows else ""
-    by_share = [shown(f"{key} is preempted: {why}") for it in answers for key, why in it.by_share.items()]
+    by_share = [shown(f"{key} is preempted: {why}") for answer in answers for key, why in answer.by_share.items()]
     return "\n".join([victims, *by_share])
 
 
@@ -295,11 +295,11 @@ def _ending(rest: _Rest) -> str:
 
 def _moves(moves: Sequence[Move], style: Style) -> str:
     rows: list[list[Cell]] = []
-    for it in moves:
-        after = it.after
+    for move in moves:
+        after = move.after
         message = after.message if after is not None and not after.has_quota else ""
-        what = Painted(it.what, _MOVE_COLORS.get(it.what, ""))
-        rows.append([it.key, what, _standing(it.before), _standing(after), message])
+        what = Painted(move.what, _MOVE_COLORS.get(move.what, ""))
+        rows.append([move.key, what, _standing(move.before), _standing(after), message])
     return table(["WORKLOAD", "MOVE", "BEFORE", "AFTER", "MESSAGE"], rows, style) if rows else ""
 
 
@@ -317,19 +317,19 @@ def _standing(standing: Standing | None) -> str:
 
 def _document(state: SettledState, answers: Sequence[_Answer], rest: _Rest | None) -> dict[str, Any]:
     document: dict[str, Any] = {**document_head(state.engine.configuration.release), "now": format_time(state.now)}
-    document["workloads"] = [_answer_document(it) for it in answers]
+    document["workloads"] = [_answer_document(answer) for answer in answers]
     if rest is not None:
         document["settled"] = {
             "ending": str(rest.settled.ending),
             "cycles": len(rest.settled.decisions),
             "moves": [
                 {
-                    "workload": it.key,
-                    "move": it.what,
-                    "before": _standing_document(it.before),
-                    "after": _standing_document(it.after),
+                    "workload": move.key,
+                    "move": move.what,
+                    "before": _standing_document(move.before),
+                    "after": _standing_document(move.after),
                 }
-                for it in rest.moves
+                for move in rest.moves
             ],
         }
     return document
@@ -346,23 +346,23 @@ def _answer_document(answer: _Answer) -> dict[str, Any]:
         "ahead": found.n_ahead,
         "podSets": [
             {
-                "name": it.name,
-                "count": it.count,
-                "flavors": dict(it.flavors),
-                "resourceUsage": dict(it.resource_usage),
-                "domains": _domains(it),
+                "name": pod_set.name,
+                "count": pod_set.count,
+                "flavors": dict(pod_set.flavors),
+                "resourceUsage": dict(pod_set.resource_usage),
+                "domains": _domains(pod_set),
             }
-            for it in found.pod_sets
+            for pod_set in found.pod_sets
         ],
         "preemptions": [
             {
-                "workload": it.key,
-                "clusterQueue": it.cluster_queue,
-                "reason": it.reason,
-                "message": it.message,
-                "why": answer.by_share.get(it.key),
+                "workload": preemption.key,
+                "clusterQueue": preemption.cluster_queue,
+                "reason": preemption.reason,
+                "message": preemption.message,
+                "why": answer.by_share.get(preemption.key),
             }
-            for it in found.preemptions
+            for preemption in found.preemptions
         ],
         "reason": found.reason,
         "message": found.message,
@@ -384,7 +384,7 @@ def _standing_document(standing: Standing | None) -> dict[str, Any] | None:
 def _exit_code(answers: Sequence[_Answer], rest: _Rest | None, *, fail_on_pending: bool, n_waiting: int) -> ExitCode:
     if rest is not None and rest.settled.ending is not Ending.SETTLED:
         return ExitCode.UNSETTLED
-    if any(it.found.undecided for it in answers):
+    if any(answer.found.undecided for answer in answers):
         return ExitCode.UNDECIDED
-    n_pending = rest.n_pending if rest is not None else sum(it.found.outcome is Outcome.WAITS for it in answers)
+    n_pending = rest.n_pending if rest is not None else sum(answer.found.outcome is Outcome.WAITS for answer in answers)
     return ExitCode.PENDING if fail_on_pending and (n_pending or n_waiting) else ExitCode.OK

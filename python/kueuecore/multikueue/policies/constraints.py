@@ -61,11 +61,11 @@ class Filtered:
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
         """Nominate what the inner dispatcher chooses from the suitable workers."""
-        why = {it.name: self._why_not(dispatch, it) for it in dispatch.clusters}
+        why = {cluster.name: self._why_not(dispatch, cluster) for cluster in dispatch.clusters}
         if why and all(why.values()):
             reported = "; ".join(f"{name}: {reason}" for name, reason in why.items())
             return Nomination((), rejection=f"No worker can run the workload: {reported}")
-        return among(self.inner, dispatch, lambda it: not why[it.name])
+        return among(self.inner, dispatch, lambda entry: not why[entry.name])
 
     def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
         """Leave the decision to the inner dispatcher."""

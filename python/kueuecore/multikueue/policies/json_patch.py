@@ -18,8 +18,8 @@ __all__ = ["JsonPatchError", "apply_json_patch", "check_json_patch"]
 
 
 # The API server's limits: each copy can double the document.
-_MOST_COPIED = 3 * 1024 * 1024
-_MOST_OPERATIONS = 10_000
+_MAX_COPIED = 3 * 1024 * 1024
+_MAX_OPERATIONS = 10_000
 
 
 class JsonPatchError(ValueError):
@@ -43,8 +43,8 @@ def apply_json_patch(document: JsonObject, operations: Sequence[JsonObject]) -> 
         for operation in operations:
             if operation.get("op") == "copy":
                 n_copied += len(json.dumps(JsonPointer(text_at(operation, "from")).resolve(result)))
-                if n_copied > _MOST_COPIED:
-                    raise JsonPatchError(f"unable to copy more than {_MOST_COPIED} characters")
+                if n_copied > _MAX_COPIED:
+                    raise JsonPatchError(f"unable to copy more than {_MAX_COPIED} characters")
             result = JsonPatch([operation]).apply(result, in_place=True)
     except (JsonPatchException, JsonPointerException) as error:
         raise JsonPatchError(str(error)) from error
@@ -66,7 +66,7 @@ def check_json_patch(operations: Sequence[JsonObject]) -> None:
         raise JsonPatchError("for overrides install 'kueuecore[multikueue]'") from error
     try:
         JsonPatch(operations)
-        if len(operations) > _MOST_OPERATIONS:
-            raise JsonPatchError(f"the patch has more than {_MOST_OPERATIONS} operations")
+        if len(operations) > _MAX_OPERATIONS:
+            raise JsonPatchError(f"the patch has more than {_MAX_OPERATIONS} operations")
     except (JsonPatchException, JsonPointerException) as error:
         raise JsonPatchError(str(error)) from error

@@ -112,7 +112,11 @@ def _template_pointers(job: JsonObject) -> dict[str, str]:
     if integration is None:
         return {}
     pod_sets = integration.pod_sets(job, Surroundings())
-    return {it.name.lower(): "".join(f"/{step}" for step in it.path) for it in pod_sets if it.path is not None}
+    return {
+        pod_set.name.lower(): "".join(f"/{step}" for step in pod_set.path)
+        for pod_set in pod_sets
+        if pod_set.path is not None
+    }
 
 
 def _inside(operation: JsonObject, pointer: str) -> JsonObject | None:

@@ -72,18 +72,21 @@ class WorkerQuota:
         if queue is None:
             return None
         used = {
-            (text_at(flavor, "name"), text_at(it, "name")): number(object_at(it).get("total")) or Fraction()
+            (text_at(flavor, "name"), text_at(resource, "name")): number(object_at(resource).get("total")) or Fraction()
             for flavor in list_at(queue, "status", "flavorsReservation")
-            for it in list_at(flavor, "resources")
+            for resource in list_at(flavor, "resources")
         }
         can_borrow = bool(text_at(queue, "spec", "cohortName"))
         found = []
         for group in list_at(queue, "spec", "resourceGroups"):
             for flavor in list_at(group, "flavors"):
                 name = text_at(flavor, "name")
-                for it in list_at(flavor, "resources"):
-                    resource, nominal = text_at(it, "name"), number(object_at(it).get("nominalQuota")) or Fraction()
-                    limit = number(object_at(it).get("borrowingLimit")) if can_borrow else Fraction()
+                for other in list_at(flavor, "resources"):
+                    resource, nominal = (
+                        text_at(other, "name"),
+                        number(object_at(other).get("nominalQuota")) or Fraction(),
+                    )
+                    limit = number(object_at(other).get("borrowingLimit")) if can_borrow else Fraction()
                     most = None if limit is None else nominal + limit
                     reserved = used.get((name, resource), Fraction())
                     found.append(FlavorQuota(flavor=name, resource=resource, nominal=nominal, used=reserved, most=most))
@@ -91,25 +94,25 @@ class WorkerQuota:
 
     def of_resource(self, resource: str) -> tuple[FlavorQuota, ...]:
         """Return all flavors that have a resource."""
-        return tuple(it for it in self.flavors if it.resource == resource)
+        return tuple(flavor for flavor in self.flavors if flavor.resource == resource)
 
     def free(self, resource: str) -> Fraction:
         """Return what is left of the nominal quota of a resource, over all flavors."""
-        return sum((it.free for it in self.of_resource(resource)), Fraction())
+        return sum((quota.free for quota in self.of_resource(resource)), Fraction())
 
 
 def requests_of(workload: JsonObject) -> tuple[Mapping[str, Fraction], ...]:
     """Return what each pod set asks for at least, counted as the workload's quota on the manager."""
     counts = {
-        text_at(it, "name"): (int_at(it, "count", default=1), int_at(it, "minCount"))
-        for it in list_at(workload, "spec", "podSets")
+        text_at(pod_set, "name"): (int_at(pod_set, "count", default=1), int_at(pod_set, "minCount"))
+        for pod_set in list_at(workload, "spec", "podSets")
     }
     found = []
-    for it in list_at(workload, "status", "admission", "podSetAssignments"):
-        asked, least = counts.get(text_at(it, "name"), (1, 0))
-        n_pods = int_at(it, "count", default=asked)
+    for assignment in list_at(workload, "status", "admission", "podSetAssignments"):
+        asked, least = counts.get(text_at(assignment, "name"), (1, 0))
+        n_pods = int_at(assignment, "count", default=asked)
         part = Fraction(least, n_pods) if least and n_pods > least else Fraction(1)
-        usage = {name: number(amount) or Fraction() for name, amount in object_at(it, "resourceUsage").items()}
+        usage = {name: number(amount) or Fraction() for name, amount in object_at(assignment, "resourceUsage").items()}
         found.append({name: amount * part for name, amount in {_PODS: Fraction(n_pods), **usage}.items()})
     return tuple(found)
 
@@ -128,11 +131,11 @@ def cannot_hold(dispatch: Dispatch, cluster: KnownCluster) -> str:
         flavors = quota.of_resource(resource)
         if not flavors and total and resource != _PODS:
             return f"it has no quota of {resource}"
-        if not flavors or any(it.most is None for it in flavors):
+        if not flavors or any(flavor.most is None for flavor in flavors):
             continue
         # All pods of a pod set get one flavor (rules/03).
         largest = max(request.get(resource, Fraction()) for request in requests)
-        one, every = (how(it.most or Fraction() for it in flavors) for how in (max, sum))
+        one, every = (how(flavor.most or Fraction() for flavor in flavors) for how in (max, sum))
         if largest > one or total > every:
             return f"{_text(total)} of {resource} are asked for, and it has {_text(Fraction(every))} at most"
     return ""
@@ -146,7 +149,7 @@ def has_room(dispatch: Dispatch, cluster: KnownCluster) -> bool:
     for request in requests_of(dispatch.workload):
         for resource, amount in request.items():
             flavors = quota.of_resource(resource)
-            if flavors and amount > max(it.free for it in flavors):
+            if flavors and amount > max(flavor.free for flavor in flavors):
                 return False
     return True
 

@@ -85,24 +85,26 @@ class Scored:
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
         """Keep what is nominated, and add the next best workers if the round is over."""
-        there = [it for it in dispatch.clusters if it.is_connected]
-        names = {it.name for it in there}
+        there = [cluster for cluster in dispatch.clusters if cluster.is_connected]
+        names = {cluster.name for cluster in there}
         nominated = tuple(name for name in dispatch.nominated if name in names)
         begun = dispatch.nominated_at
-        left = [it for it in there if it.name not in nominated]
+        left = [cluster for cluster in there if cluster.name not in nominated]
         is_under_way = bool(nominated) and begun is not None and dispatch.now - begun < self.round_ns
         if is_under_way and not self._has_found_room(dispatch, nominated, left):
             return Nomination(nominated, (begun or 0) + self.round_ns)
-        left.sort(key=lambda it: (self.prefers_room and not has_room(dispatch, it), -self.score(dispatch, it)))
-        more = tuple(it.name for it in left[: self.step_size])
+        left.sort(
+            key=lambda cluster: (self.prefers_room and not has_room(dispatch, cluster), -self.score(dispatch, cluster))
+        )
+        more = tuple(cluster.name for cluster in left[: self.step_size])
         return Nomination((*nominated, *more))
 
     def _has_found_room(self, dispatch: Dispatch, nominated: Sequence[str], left: Sequence[KnownCluster]) -> bool:
         """Return whether a round may end early: another worker has room, and no nominated one does."""
-        if not self.prefers_room or not any(has_room(dispatch, it) for it in left):
+        if not self.prefers_room or not any(has_room(dispatch, cluster) for cluster in left):
             return False
-        asked = [it for it in dispatch.clusters if it.name in nominated]
-        return not any(is_true(it.workload, "QuotaReserved") or has_room(dispatch, it) for it in asked)
+        asked = [cluster for cluster in dispatch.clusters if cluster.name in nominated]
+        return not any(is_true(cluster.workload, "QuotaReserved") or has_room(dispatch, cluster) for cluster in asked)
 
 
 def by_priority(priorities: Mapping[str, float] | None = None) -> Score:
@@ -164,7 +166,7 @@ def weighed(parts: Mapping[Score, float]) -> Score:
 
 def job_annotations(dispatch: Dispatch) -> dict[str, str]:
     """Return the annotations of the job, completed by those of its Workload."""
-    of_workload, of_job = (texts_at(it, "metadata", "annotations") for it in (dispatch.workload, dispatch.job))
+    of_workload, of_job = (texts_at(entry, "metadata", "annotations") for entry in (dispatch.workload, dispatch.job))
     return {**of_workload, **of_job}
 
 

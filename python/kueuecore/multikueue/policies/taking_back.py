@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from kueuecore._conditions import condition, is_true
 from kueuecore._json import JsonObject, text_at
 from kueuecore.jobs import JobsConfiguration, integration_of
-from kueuecore.multikueue.attempts import MOST_ATTEMPTS
+from kueuecore.multikueue.attempts import MAX_ATTEMPTS
 from kueuecore.multikueue.dispatcher_protocol import (
     Attempt,
     AttemptOutcome,
@@ -28,7 +28,7 @@ __all__ = ["TakingBack"]
 _MINUTE_NS = 60_000_000_000
 _COUNTED = (AttemptOutcome.RECALLED, AttemptOutcome.EVICTED, AttemptOutcome.LOST)
 # Beyond this, exclusions no longer double.
-_MOST_DOUBLINGS = 10
+_MAX_DOUBLINGS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +58,8 @@ class TakingBack:
         for name in ("admit_ns", "start_ns", "exclude_ns"):
             if (getattr(self, name) or 0) < 0:
                 raise ValueError(f"{name} is {getattr(self, name)}; give 0 or more")
-        if self.most_attempts is not None and not 1 <= self.most_attempts <= MOST_ATTEMPTS:
-            raise ValueError(
-                f"most_attempts is {self.most_attempts}; give 1 to {MOST_ATTEMPTS}: no more are remembered"
-            )
+        if self.most_attempts is not None and not 1 <= self.most_attempts <= MAX_ATTEMPTS:
+            raise ValueError(f"most_attempts is {self.most_attempts}; give 1 to {MAX_ATTEMPTS}: no more are remembered")
 
     @property
     def waits_for_checks(self) -> bool:
@@ -70,24 +68,24 @@ class TakingBack:
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
         """Nominate what the inner dispatcher chooses from the workers that are not excluded."""
-        failed = [it for it in dispatch.attempts if it.outcome in _COUNTED]
+        failed = [attempt for attempt in dispatch.attempts if attempt.outcome in _COUNTED]
         if self.most_attempts is not None and len(failed) >= self.most_attempts:
-            reported = ", ".join(f"{it.cluster} ({it.outcome})" for it in failed)
+            reported = ", ".join(f"{attempt.cluster} ({attempt.outcome})" for attempt in failed)
             return Nomination((), rejection=f"Given up after {len(failed)} attempts: {reported}")
-        until = {it.name: self._excluded_until(failed, it.name) for it in dispatch.clusters}
-        left = [it for it in dispatch.clusters if until[it.name] <= dispatch.now]
+        until = {cluster.name: self._excluded_until(failed, cluster.name) for cluster in dispatch.clusters}
+        left = [cluster for cluster in dispatch.clusters if until[cluster.name] <= dispatch.now]
         times = [time for time in until.values() if time > dispatch.now]
         stuck = ""
-        for it in left:
-            since = self._stuck_since(it)
+        for cluster in left:
+            since = self._stuck_since(cluster)
             if since is None or self.admit_ns is None:
                 continue
             if dispatch.now < since + self.admit_ns:
                 times.append(since + self.admit_ns)
-            elif not stuck and any(other.is_connected and other is not it for other in left):
-                stuck = it.name
-        names = {it.name for it in left if it.name != stuck}
-        nomination = among(self.inner, dispatch, lambda it: it.name in names) if names else Nomination(())
+            elif not stuck and any(other.is_connected and other is not cluster for other in left):
+                stuck = cluster.name
+        names = {cluster.name for cluster in left if cluster.name != stuck}
+        nomination = among(self.inner, dispatch, lambda entry: entry.name in names) if names else Nomination(())
         if nomination.look_again is not None:
             times.append(nomination.look_again)
         return replace(nomination, look_again=min(times, default=None), withdrawn=stuck or nomination.withdrawn)
@@ -97,7 +95,7 @@ class TakingBack:
         inner = inner_recall(self, dispatch, cluster)
         if inner.message or self.start_ns is None:
             return inner
-        known = next((it for it in dispatch.clusters if it.name == cluster), None)
+        known = next((other for other in dispatch.clusters if other.name == cluster), None)
         since = _since(known.workload if known is not None else None, "Admitted")
         if known is None or since is None or _has_started(known):
             return inner
@@ -108,8 +106,8 @@ class TakingBack:
         return Recall(look_again=min(times))
 
     def _excluded_until(self, failed: list[Attempt], cluster: str) -> int:
-        times = [it.at for it in failed if it.cluster == cluster]
-        return times[-1] + self.exclude_ns * 2 ** min(len(times) - 1, _MOST_DOUBLINGS) if times else 0
+        times = [attempt.at for attempt in failed if attempt.cluster == cluster]
+        return times[-1] + self.exclude_ns * 2 ** min(len(times) - 1, _MAX_DOUBLINGS) if times else 0
 
     def _stuck_since(self, cluster: KnownCluster) -> int | None:
         """Return since when a worker has held quota for the copy without admitting it."""

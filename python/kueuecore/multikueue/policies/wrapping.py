@@ -20,8 +20,8 @@ __all__ = ["among", "inner_recall"]
 
 def among(inner: Dispatcher, dispatch: Dispatch, is_kept: Callable[[KnownCluster], bool]) -> Nomination:
     """Return the answer of a dispatcher that sees only some workers."""
-    clusters = tuple(it for it in dispatch.clusters if is_kept(it))
-    names = {it.name for it in clusters}
+    clusters = tuple(cluster for cluster in dispatch.clusters if is_kept(cluster))
+    names = {cluster.name for cluster in clusters}
     nominated = tuple(name for name in dispatch.nominated if name in names)
     # If nothing is left of a round, the next one begins.
     begun = dispatch.nominated_at if nominated else None

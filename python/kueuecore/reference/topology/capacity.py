@@ -11,7 +11,7 @@ from kueuecore.reference.topology import nodes as node_rules
 from kueuecore.reference.topology.assignment import Requests, TopologyAssignment, Values, domain_id
 from kueuecore.reference.topology.request import HOSTNAME
 
-MOST_PODS = 2**31 - 1
+MAX_PODS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -195,12 +195,12 @@ def whole(number: int, size: int) -> int:
 def fit(requests: Requests, capacity: Requests, settings: Settings) -> tuple[int, str]:
     """Return how many pods fit, and the limiting resource (rules/08 §4.6)."""
     fewest, limiting = 0, ""
-    least = 0 if settings.has("FullNodesHaveNoRoom") else -MOST_PODS
+    least = 0 if settings.has("FullNodesHaveNoRoom") else -MAX_PODS
     for name in sorted(requests):
         asked, there = requests[name], capacity.get(name, 0)
         if asked and name not in capacity and not settings.has("MissingResourcesAreFull"):
             return 0, name
-        count = MOST_PODS if asked == 0 else min(max(whole(there, asked), least), MOST_PODS)
+        count = MAX_PODS if asked == 0 else min(max(whole(there, asked), least), MAX_PODS)
         if not limiting or count < fewest:
             fewest, limiting = count, name
     return fewest, limiting

@@ -11,8 +11,8 @@ from kueuecore.reference.settings import Json
 from kueuecore.reference.topology.assignment import TopologyAssignment, Values
 from kueuecore.reference.topology.request import HOSTNAME
 
-MOST_DOMAINS = 100_000
-MOST_SLICES = 1_000
+MAX_DOMAINS = 100_000
+MAX_SLICES = 1_000
 
 _Domains = Sequence[tuple[Values, int]]
 
@@ -49,7 +49,7 @@ def encoded(assignment: TopologyAssignment, *, by_prefix: bool) -> Json:
     if not by_prefix:
         return single
     runs = in_runs(assignment)
-    if len(runs.get("slices", ())) <= 1 or len(assignment.domains) > MOST_DOMAINS:
+    if len(runs.get("slices", ())) <= 1 or len(assignment.domains) > MAX_DOMAINS:
         return runs
     return single if _n_bytes(single) < _n_bytes(runs) else runs
 
@@ -106,7 +106,7 @@ def runs_by_prefix(assignment: TopologyAssignment) -> list[_Domains]:
         keys = [next((p for p in reversed(each[:depth]) if times[p] > 1), "") for each in prefixes]
         grouped = itertools.groupby(zip(keys, domains, strict=True), key=lambda pair: pair[0])
         runs = _chunks([[domain for _, domain in run] for _, run in grouped])
-        if len(runs) <= MOST_SLICES:
+        if len(runs) <= MAX_SLICES:
             return runs
     return _chunks([domains])
 
@@ -117,4 +117,4 @@ def _prefixes(hostname: str) -> list[str]:
 
 
 def _chunks(runs: Sequence[_Domains]) -> list[_Domains]:
-    return [run[at : at + MOST_DOMAINS] for run in runs for at in range(0, len(run), MOST_DOMAINS)]
+    return [run[at : at + MAX_DOMAINS] for run in runs for at in range(0, len(run), MAX_DOMAINS)]

@@ -16,7 +16,7 @@ from kueuecore.reference.topology.request import HOSTNAME
 
 PATIENCE = 30 * times.SECOND
 # How many failed nodes of a workload are recorded, with the gate for several.
-_MOST_FAILED = 8
+_MAX_FAILED = 8
 _WORKLOAD = "kueue.x-k8s.io/workload"
 _GATE = "kueue.x-k8s.io/topology"
 
@@ -51,7 +51,7 @@ class _Look:
     def __init__(self, world: State, name: str) -> None:
         self.world, self.name, self.on = world, name, world.settings.on
         # Kueue leaves open which of several nodes with one hostname it finds.
-        named = [it for _, it in sorted(world.kind("Node").items()) if watched_name(it, world.settings) == name]
+        named = [item for _, item in sorted(world.kind("Node").items()) if watched_name(item, world.settings) == name]
         self.node = named[0] if named else None
         # Pods bound to the node that may have come too late (rules/08 §13.4).
         self.pinned = [
@@ -157,7 +157,7 @@ class _Look:
             if conditions.is_true(workload, "Evicted"):
                 continue
             marked = conditions.own(workload)
-            takes_more = self.on("TASReplaceMultipleFailedNodes") and len(failed) < _MOST_FAILED
+            takes_more = self.on("TASReplaceMultipleFailedNodes") and len(failed) < _MAX_FAILED
             if failed and self.name not in failed and not takes_more:
                 named = ", ".join([*failed, self.name])
                 message = f"Workload eviction triggered due to multiple TAS assigned node failures, including: {named}"

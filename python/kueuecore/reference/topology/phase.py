@@ -209,7 +209,7 @@ def net_use(
     templates = {pod_set["name"]: pod_set["template"]["spec"] for pod_set in info.pod_sets}
     by_pods = settings.has("NodeUsageIsThatOfPods")
     for pod_set in assignment.pod_sets:
-        chosen = {name: it.flavor for name, it in pod_set.flavors.items() if it.flavor in known}
+        chosen = {name: flavor.flavor for name, flavor in pod_set.flavors.items() if flavor.flavor in known}
         if pod_set.topology is None or (by_pods and len(set(chosen.values())) != 1):
             continue
         held = assigned(info.workload, pod_set.name) if before else None

@@ -150,7 +150,7 @@ def _room(world: State, old: Json | None, new: Json | None) -> None:
         return
     name = old["spec"]["nodeName"]
     if new is not None and is_foreign(new, world.settings) and new["spec"]["nodeName"] == name:
-        before, after = (single_pod(it["spec"], world.settings) for it in (old, new))
+        before, after = (single_pod(entry["spec"], world.settings) for entry in (old, new))
         if not any(after.get(resource, number) < number for resource, number in before.items()):
             return
     node = world.kind("Node").get(name)
