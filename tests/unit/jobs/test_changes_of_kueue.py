@@ -252,9 +252,8 @@ def test_pods_on_a_worker_are_marked() -> None:
         reconcile_job(made, [admitted], now=NOW, around=(FLAVOR,), configuration=configuration)
         for configuration in with_and_without("WorkerPodsAreMarked")
     ]
-    labels: list[Any] = [
-        configuration.writes[0].manifest["spec"]["template"]["metadata"]["labels"] for configuration in found
-    ]  # type: ignore[index,call-overload]
+    jobs: list[Any] = [work.writes[0].manifest for work in found]
+    labels = [manifest["spec"]["template"]["metadata"]["labels"] for manifest in jobs]
     assert labels[0].keys() - labels[1].keys() == {f"{AN}multikueue-worker-workload-pod"}
 
 

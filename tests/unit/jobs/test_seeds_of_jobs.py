@@ -92,9 +92,8 @@ def test_an_admin_sees_which_jobs_wait_where_and_why() -> None:
     engine = Engine()
     world.apply_to(engine, now=0)
     settle(engine, now=0)
-    owners: Any = {
-        manifest.object["metadata"]["name"]: manifest.object["metadata"]["ownerReferences"] for manifest in world.made
-    }  # type: ignore[index,call-overload]
+    made: list[Any] = [manifest.object["metadata"] for manifest in world.made]
+    owners = {metadata["name"]: metadata["ownerReferences"] for metadata in made}
     waiting = engine.pending("cq")
     assert [(workload.position_in_cluster_queue, owners[workload.name][0]["name"]) for workload in waiting] == [
         (0, "second"),
