@@ -1,4 +1,4 @@
-"""The smallest job of every kind that rules/00 A4 names: one pod, or one of each role, that asks for one CPU."""
+"""The smallest job of every kind that docs/sources.md A4 names: one pod, or one of each role, that asks for one CPU."""
 
 from __future__ import annotations
 

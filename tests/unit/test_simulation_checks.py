@@ -121,10 +121,7 @@ def status(run: Run, name: str) -> Any:
 
 
 def test_two_phase_admission() -> None:
-    """Row F1 of rules/00.
-
-    Quota is reserved first, and held while the checks are open; the job runs once every check is ready.
-    """
+    """Quota is reserved first, and held while the checks are open; the job runs once every check is ready."""
     checks = [Decides({"a": [(10, CheckState.READY, None)], "b": [(30, CheckState.READY, None)]})]
     run = simulate(world("a", "b"), [job("first"), job("second")], now=NOW, checks=checks)
     assert reported(run) == [
@@ -143,7 +140,6 @@ def test_two_phase_admission() -> None:
 
 
 def test_a_check_that_asks_for_a_retry_costs_the_quota_for_a_while() -> None:
-    """Row F1 of rules/00."""
     plan = [(5, CheckState.RETRY, 20), (5, CheckState.READY, None)]
     run = simulate(world("a"), [job("first"), job("second", at=1)], now=NOW, checks=[Decides({"a": plan})])
     # Kueue holds the quota until the end of the backoff, and then evicts (rules/07 §3).
@@ -164,7 +160,6 @@ def test_a_check_that_asks_for_a_retry_costs_the_quota_for_a_while() -> None:
 
 
 def test_a_check_that_rejects_deactivates() -> None:
-    """Row F1 of rules/00."""
     run = simulate(world("a"), [job("first")], now=NOW, checks=[Decides({"a": [(5, CheckState.REJECTED, None)]})])
     assert reported(run) == [(0, "Created", "ns/first"), (5, "Stopped", "ns/first")]
     state = run.engine.workload("first", namespace="ns")
@@ -173,7 +168,6 @@ def test_a_check_that_rejects_deactivates() -> None:
 
 
 def test_a_queue_with_an_inactive_check_admits_nobody() -> None:
-    """Row F1 of rules/00."""
     run = simulate(world("a"), [job("first")], now=NOW, checks=[Decides({}, is_active=False)])
     assert run.n_cycles == 0
     assert "a" in run.engine.cluster_queue("cluster-queue").message
@@ -197,7 +191,6 @@ def queued(**options: Any) -> str:
 
 
 def test_provisioning_request_waits_is_refused_and_is_retried() -> None:
-    """Row F2 of rules/00."""
     script = {
         "first-dws-1": [CapacityOutcome(100, FAILED, "out of stock")],
         "first-dws-2": [CapacityOutcome(0, RequestCondition.ACCEPTED), CapacityOutcome(200, PROVISIONED, "here it is")],
@@ -225,7 +218,6 @@ def test_provisioning_request_waits_is_refused_and_is_retried() -> None:
 
 
 def test_a_request_that_fails_too_often_deactivates() -> None:
-    """Row F2 of rules/00."""
     script = {"queued-provisioning.gke.io": [CapacityOutcome(10, FAILED, "out of stock")]}
     provisioning = VirtualProvisioning(ScriptedCapacity(script))
     run = simulate(queued(), [job("first")], now=NOW, checks=[provisioning])
@@ -240,7 +232,6 @@ def test_a_request_that_fails_too_often_deactivates() -> None:
 
 
 def test_revoked_capacity_ends_a_running_job() -> None:
-    """Row F2 of rules/00."""
     script = {
         "queued-provisioning.gke.io": [
             CapacityOutcome(0, PROVISIONED),
@@ -253,10 +244,7 @@ def test_revoked_capacity_ends_a_running_job() -> None:
 
 
 def test_a_check_holds_for_its_flavors() -> None:
-    """Row F3 of rules/00.
-
-    The first job gets the flavor without a check, the second the other one, and waits for its check.
-    """
+    """The first job gets the flavor without a check, the second the other one, and waits for its check."""
     objects = world("a", flavors=("reserved", "spot"), on={"a": ["spot"]})
     run = simulate(
         objects, [job("first"), job("second")], now=NOW, checks=[Decides({"a": [(20, CheckState.READY, None)]})]
@@ -267,7 +255,6 @@ def test_a_check_holds_for_its_flavors() -> None:
 
 
 def test_a_multikueue_check_cannot_be_limited_to_flavors() -> None:
-    """Row F3 of rules/00."""
     objects = world("a", flavors=("reserved", "spot"), on={"a": ["spot"]}).replace(NAME, "kueue.x-k8s.io/multikueue")
 
     class Manager(Decides):
@@ -280,7 +267,7 @@ def test_a_multikueue_check_cannot_be_limited_to_flavors() -> None:
 
 
 def test_a_check_of_some_flavors_forgets_its_retries() -> None:
-    """Row F3 of rules/00: With the reservation goes the check, and with that its count: the limit is never reached."""
+    """With the reservation goes the check, and with that its count: the limit is never reached."""
     objects = queued(flavors=("reserved", "spot"), on={"dws": ["spot"]})
     provisioning = VirtualProvisioning(ScriptedCapacity({"queued-provisioning.gke.io": [CapacityOutcome(10, FAILED)]}))
     jobs = [job("first", seconds=None), job("second", seconds=None)]

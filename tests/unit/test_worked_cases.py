@@ -1,4 +1,4 @@
-"""The eleven worked cases of preemption (rules/00, row D7), each with a drawing."""
+"""The eleven worked cases of preemption (docs/sources.md D7), each with a drawing."""
 
 from __future__ import annotations
 
@@ -180,7 +180,6 @@ def draw(case: Worked) -> tuple[Engine, Workload]:
 
 @pytest.mark.parametrize("name", WORKED)
 def test_each_worked_case_preempts_the_documented_victims(name: str) -> None:
-    """Row D7 of rules/00."""
     case = WORKED[name]
     engine, job_2 = draw(case)
     decision = run(engine, job_2, second=3)
@@ -200,9 +199,7 @@ def test_each_worked_case_preempts_the_documented_victims(name: str) -> None:
 
 
 def test_the_quota_comes_back_when_the_other_job_ends() -> None:
-    """Row D7 of rules/00.
-
-    Of the 500 of the queue 200 were used by job-0; when it ends, the 300 that are lent are all that is missing.
+    """Of the 500 of the queue 200 were used by job-0; when it ends, the 300 that are lent are all that is missing.
 
     cluster-queue |..........|  <- 2222222222
     cohort-queue  |1111|111111

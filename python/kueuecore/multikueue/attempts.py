@@ -1,4 +1,4 @@
-"""Records which workers had won a Workload before, and how each attempt ended, in one of its conditions (rules/00 H4).
+"""Records which workers had won a Workload before, and how each attempt ended, in one of its conditions.
 
 Kueue forgets that, so a dispatcher that relies on it would start over whenever the manager restarts. The manager
 therefore records it in the patch that takes the Workload back. With Kueue's own dispatchers nothing is recorded.

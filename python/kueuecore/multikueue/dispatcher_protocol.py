@@ -129,7 +129,7 @@ class Dispatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Override:
-    """What differs on one worker, as merge patches (RFC 7386); for example its own image registry (rules/00 H5).
+    """What differs on one worker, as merge patches (RFC 7386); for example its own image registry.
 
     Both patches must change the pods alike, or the worker reports that Workload and job do not match.
 
@@ -213,7 +213,7 @@ class Recall:
 
 @runtime_checkable
 class RecallingDispatcher(Dispatcher, Protocol):
-    """A dispatcher that takes workloads back from workers on which they make no progress (rules/00 H4)."""
+    """A dispatcher that takes workloads back from workers on which they make no progress."""
 
     def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
         """Return whether to take the workload back. Called at every reconcile while `cluster` runs it."""
@@ -234,7 +234,7 @@ class Overflowing:
 
 @runtime_checkable
 class OverflowPolicy(Protocol):
-    """Decides which jobs move on from a queue of the manager itself to one that dispatches (rules/00 H3)."""
+    """Decides which jobs move on from a queue of the manager itself to one that dispatches."""
 
     def look(self, job: JsonObject, workload: JsonObject, *, now: TimeLike) -> Overflowing:
         """Return where a job goes. Called at every reconcile of its Workload.

@@ -1,4 +1,4 @@
-"""Moves jobs from a queue of the manager to one that dispatches, by deleting and recreating them (rules/00 H3).
+"""Moves jobs from a queue of the manager to one that dispatches, by deleting and recreating them.
 
 In between, the job would exist nowhere. It is therefore stored first in a ConfigMap beside it, which is deleted last,
 so that a restarted manager continues where the previous one stopped.

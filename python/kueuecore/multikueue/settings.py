@@ -67,7 +67,7 @@ class MultiKueueSettings:
         win_condition: The condition that a worker must reach to win.
         batch_job_with_managed_by: Whether the gate `MultiKueueBatchJobWithManagedBy` is on. With it off, a `batch/v1`
             Job needs no `managedBy`; its check stays Pending while it runs on the worker, and its status is copied
-            once, at its end (rules/00 G3).
+            once, at its end.
     """
 
     origin: str = "multikueue"

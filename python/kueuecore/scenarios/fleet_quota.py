@@ -1,4 +1,4 @@
-"""Compares a manager's quota with its workers': too little starves them, too much fills them (rules/00 G4)."""
+"""Compares a manager's quota with its workers': too little starves them, too much fills them."""
 
 from __future__ import annotations
 

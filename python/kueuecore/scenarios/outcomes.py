@@ -30,7 +30,7 @@ class ScenarioEnding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaOutcome:
-    """The quota of a dispatching ClusterQueue, compared with the workers' (rules/00 G4), in whole units.
+    """The quota of a dispatching ClusterQueue, compared with the workers', in whole units.
 
     Args:
         cluster_queue: The ClusterQueue on the manager.

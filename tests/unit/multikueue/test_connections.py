@@ -13,14 +13,12 @@ NOW = "2026-01-01T00:00:00Z"
 
 
 def test_a_connected_worker_is_active_and_its_check_too() -> None:
-    """Row G1 of rules/00."""
     stage = Stage("west", "east")
     assert stage.active("MultiKueueCluster", "west") == ("True", "Active", "Connected")
     assert stage.active("AdmissionCheck", "ac") == ("True", "Active", "The admission check is active")
 
 
 def test_a_check_is_active_as_long_as_one_of_its_workers_is() -> None:
-    """Row G1 of rules/00."""
     stage = Stage("west", "east", start=False)
     stage.cut_off = {"east"}
     stage.settle()
@@ -51,7 +49,6 @@ def test_a_check_is_active_as_long_as_one_of_its_workers_is() -> None:
     ],
 )
 def test_a_check_without_a_config_is_not_active(parameters: OBJECT | None, why: str) -> None:
-    """Row G1 of rules/00."""
     stage = Stage("west")
     stage.api[""].patch("AdmissionCheck", "ac", {"spec": {"parameters": None}})
     if parameters is not None:

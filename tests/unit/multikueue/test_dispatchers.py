@@ -1,4 +1,4 @@
-"""Who is nominated, and when (rules/00 G5, rules/06 §5, §6)."""
+"""Who is nominated, and when (docs/sources.md G5, rules/06 §5, §6)."""
 
 from __future__ import annotations
 
@@ -31,12 +31,10 @@ def dispatch(*names: str, nominated: tuple[str, ...] = (), nominated_at: int | N
 
 
 def test_all_at_once_nominates_all_that_are_connected_by_name() -> None:
-    """Row G5 of rules/00."""
     assert AllAtOnce().nominate(dispatch("west", "-north", "east")) == Nomination(("east", "west"))
 
 
 def test_incremental_nominates_the_next_clusters_of_the_config_each_round() -> None:
-    """Row G5 of rules/00."""
     names = ("onprem", "aws", "-gcp", "azure", "own")
     first = Incremental().nominate(dispatch(*names))
     assert first.clusters == ("onprem", "aws", "gcp")
@@ -47,24 +45,20 @@ def test_incremental_nominates_the_next_clusters_of_the_config_each_round() -> N
 
 
 def test_incremental_goes_by_names_where_the_order_of_the_config_does_not_count() -> None:
-    """Row G5 of rules/00."""
     by_name = Incremental(step_size=2, respects_config_order=False)
     assert by_name.nominate(dispatch("c", "b", "a")).clusters == ("a", "b")
 
 
 def test_incremental_has_a_problem_once_all_are_nominated() -> None:
-    """Row G5 of rules/00."""
     it = Incremental().nominate(dispatch("a", nominated=("a",), nominated_at=0, now=5 * MINUTE))
     assert (it.clusters, it.problem) == (("a",), "no more workers to nominate")
 
 
 def test_external_leaves_it_to_somebody_else() -> None:
-    """Row G5 of rules/00."""
     assert External().nominate(dispatch("a", "b", nominated=("b",))) == Nomination(("b",))
 
 
 def test_the_configuration_says_which_dispatcher_it_is() -> None:
-    """Row G5 of rules/00."""
 
     def named(name: str) -> object:
         return dispatcher_of(MultiKueueSettings.of(Configuration.trusted({"multiKueue": {"dispatcherName": name}})))
@@ -78,7 +72,6 @@ def test_the_configuration_says_which_dispatcher_it_is() -> None:
 
 
 def test_incremental_goes_round_after_round_until_a_worker_admits() -> None:
-    """Row G5 of rules/00."""
     stage = Stage("onprem", "aws", "gcp", dispatcher=Incremental(step_size=1))
     stage.job()
     stage.settle()
@@ -91,7 +84,6 @@ def test_incremental_goes_round_after_round_until_a_worker_admits() -> None:
 
 
 def test_the_rounds_of_incremental_begin_before_other_checks_are_ready() -> None:
-    """Row G5 of rules/00."""
     stage = Stage("a", "b", dispatcher=Incremental(step_size=1))
     stage.job()
     stage.check("job", "Pending", check="other")
@@ -100,7 +92,6 @@ def test_the_rounds_of_incremental_begin_before_other_checks_are_ready() -> None
 
 
 def test_a_restarted_manager_begins_the_next_round_at_once() -> None:
-    """Row G5 of rules/00."""
     stage = Stage("a", "b", dispatcher=Incremental(step_size=1))
     stage.job()
     stage.settle()
@@ -110,7 +101,6 @@ def test_a_restarted_manager_begins_the_next_round_at_once() -> None:
 
 
 def test_rounds_begin_anew_once_quota_was_lost() -> None:
-    """Row G5 of rules/00."""
     stage = Stage("a", "b", dispatcher=Incremental(step_size=1))
     stage.job()
     stage.wait(6 * MINUTE)
@@ -124,7 +114,6 @@ def test_rounds_begin_anew_once_quota_was_lost() -> None:
 
 
 def test_an_external_dispatcher_writes_the_nominations_and_the_manager_follows() -> None:
-    """Row G5 of rules/00."""
     stage = Stage("a", "b", dispatcher=External())
     stage.job()
     stage.settle()
@@ -138,7 +127,6 @@ def test_an_external_dispatcher_writes_the_nominations_and_the_manager_follows()
 
 
 def test_a_nominated_worker_that_is_away_is_a_problem_and_the_others_get_their_copies() -> None:
-    """Row G5 of rules/00."""
     stage = Stage("a", "b", dispatcher=External())
     stage.cut("b")
     stage.job()
@@ -149,7 +137,6 @@ def test_a_nominated_worker_that_is_away_is_a_problem_and_the_others_get_their_c
 
 
 def test_the_copies_of_the_others_stay_until_a_worker_has_admitted_it_with_all_its_checks() -> None:
-    """Row G6 of rules/00."""
     stage = Stage("a", "b")
     stage.job()
     stage.settle()
@@ -162,7 +149,6 @@ def test_the_copies_of_the_others_stay_until_a_worker_has_admitted_it_with_all_i
 
 
 def test_as_before_that_gate_quota_alone_can_win() -> None:
-    """Row G6 of rules/00."""
     stage = Stage("a", "b", settings=MultiKueueSettings(win_condition=WinCondition.QUOTA_RESERVED))
     stage.job()
     stage.settle()

@@ -1,4 +1,4 @@
-"""Whole fleets: what their parts come to together (rules/00 G4, G7, rules/06 §4.5)."""
+"""Whole fleets: what their parts come to together (docs/sources.md G4, G7, rules/06 §4.5)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from tests.unit.multikueue.worlds import WITHOUT_CHECKS, fleet_of, job, workload
 
 @pytest.mark.parametrize(("cpu", "n_running"), [(4, 4), (2, 2)], ids=["the sum of the workers", "less"])
 def test_the_quota_of_the_manager_says_how_much_is_dispatched(cpu: int, n_running: int) -> None:
-    """Row G4 of rules/00."""
     fleet = fleet_of(cpu, {"west": 2, "east": 2})
     for index in range(4):
         fleet.submit(job(f"j{index}", cpu=1), run_seconds=1000)
@@ -21,7 +20,6 @@ def test_the_quota_of_the_manager_says_how_much_is_dispatched(cpu: int, n_runnin
 
 
 def test_with_more_quota_than_the_workers_have_workloads_wait_on_the_workers() -> None:
-    """Row G4 of rules/00."""
     fleet = fleet_of(8, {"west": 2, "east": 2})
     for index in range(5):
         fleet.submit(job(f"j{index}", cpu=1), run_seconds=1000)
@@ -37,7 +35,6 @@ def test_with_more_quota_than_the_workers_have_workloads_wait_on_the_workers() -
 
 
 def test_the_manager_runs_what_comes_through_another_queue_and_is_no_worker_of_its_own() -> None:
-    """Row G7 of rules/00."""
     fleet = fleet_of(4, {"west": 4})
     other = WITHOUT_CHECKS.format(cpu=2).replace("cluster-queue", "local-queue").replace("name: lq", "name: here")
     fleet.apply(other)

@@ -1,4 +1,4 @@
-"""Jobs that go from a queue of the manager to one that dispatches (rules/00 H3): none is lost, none runs twice."""
+"""Jobs that go from a queue of the manager to one that dispatches: none is lost, none runs twice."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ def steps(stage: Stage) -> list[tuple[str, str]]:
 
 
 def test_a_job_is_written_down_deleted_and_made_anew_in_the_other_queue() -> None:
-    """Row H3 of rules/00."""
     stage = stage_with_job()
     before = stage.get("Job", "job")
     stage.settle()
@@ -66,7 +65,6 @@ def test_a_job_is_written_down_deleted_and_made_anew_in_the_other_queue() -> Non
 
 
 def test_a_job_waits_as_long_as_the_policy_says() -> None:
-    """Row H3 of rules/00."""
     stage = stage_with_job(patience=MINUTE)
     stage.wait(MINUTE - 2 * SECOND_NS)
     assert queue_of(stage) == "here"
@@ -76,7 +74,6 @@ def test_a_job_waits_as_long_as_the_policy_says() -> None:
 
 @pytest.mark.parametrize("n_steps", range(len(STEPS) + 1))
 def test_a_manager_that_starts_anew_goes_on_with_a_move(n_steps: int) -> None:
-    """Row H3 of rules/00."""
     stage = stage_with_job()
     stage.do(n_steps)
     stage.restart()
@@ -86,7 +83,6 @@ def test_a_manager_that_starts_anew_goes_on_with_a_move(n_steps: int) -> None:
 
 
 def test_a_job_that_finds_quota_after_all_stays() -> None:
-    """Row H3 of rules/00."""
     stage = stage_with_job()
     stage.do(1)
     stage.condition(MANAGER, "job", "QuotaReserved")
@@ -96,7 +92,6 @@ def test_a_job_that_finds_quota_after_all_stays() -> None:
 
 
 def test_a_job_that_is_started_meanwhile_is_not_deleted() -> None:
-    """Row H3 of rules/00."""
     stage = stage_with_job()
     stage.do(1)
     (deletion,) = stage.manager.turn(stage.now).commands
@@ -111,7 +106,6 @@ def test_a_job_that_is_started_meanwhile_is_not_deleted() -> None:
 
 
 def test_a_job_with_finalizers_is_made_anew_once_it_is_gone() -> None:
-    """Row H3 of rules/00."""
     stage = stage_with_job()
     stage.do(1)
     (deletion,) = stage.manager.turn(stage.now).commands
@@ -139,7 +133,6 @@ def test_a_job_with_finalizers_is_made_anew_once_it_is_gone() -> None:
     ids=["perhaps one of a group", "several Workloads", "belongs to another", "Workload of somebody else"],
 )
 def test_a_job_that_can_not_be_made_anew_stays(kind: str, metadata: dict[str, Any]) -> None:
-    """Row H3 of rules/00."""
     stage = stage_with_job(kind=kind, **metadata)
     stage.settle()
     assert steps(stage) == []
@@ -156,7 +149,6 @@ def test_a_job_that_can_not_be_made_anew_stays(kind: str, metadata: dict[str, An
     ],
 )
 def test_what_somebody_else_has_written_down_is_not_made(job: str) -> None:
-    """Row H3 of rules/00."""
     stage = stage_with_job()
     stage.do(1)
     (record,) = stage.api[MANAGER].list("ConfigMap")[0]

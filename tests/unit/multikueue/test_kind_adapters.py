@@ -230,7 +230,6 @@ def test_a_kind_of_an_external_framework_has_the_common_adapter() -> None:
 
 
 def test_with_managed_by_the_manager_shows_what_runs_on_the_worker() -> None:
-    """Row G3 of rules/00."""
     stage = Stage("west")
     stage.job()
     stage.settle()
@@ -245,7 +244,6 @@ def test_with_managed_by_the_manager_shows_what_runs_on_the_worker() -> None:
 
 
 def test_without_managed_by_the_check_stays_pending_and_the_end_alone_is_shown() -> None:
-    """Row G3 of rules/00."""
     stage = Stage("west", settings=MultiKueueSettings(batch_job_with_managed_by=False))
     stage.job(managedBy=None)
     stage.settle()
@@ -268,7 +266,6 @@ def test_without_managed_by_the_check_stays_pending_and_the_end_alone_is_shown()
 
 
 def test_a_job_without_managed_by_is_rejected_where_it_is_needed() -> None:
-    """Row G3 of rules/00."""
     stage = Stage("west")
     stage.job(managedBy=None)
     stage.settle()
@@ -278,7 +275,6 @@ def test_a_job_without_managed_by_is_rejected_where_it_is_needed() -> None:
 
 
 def test_a_kind_without_managed_by_keeps_an_old_status() -> None:
-    """Row G3 of rules/00."""
     stage = Stage("west")
     job = stage.create("StatefulSet", "job", {"replicas": 1}, namespace="ns")
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "job", "uid": job["metadata"]["uid"]}

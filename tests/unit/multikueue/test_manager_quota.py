@@ -1,4 +1,4 @@
-"""The quota of the manager beside that of its workers, measured (rules/00 G4)."""
+"""The quota of the manager beside that of its workers, measured (docs/sources.md G4)."""
 
 from kueuecore.scenarios import ScenarioOutcome
 from tests.unit.multikueue.scenarios import run
@@ -15,7 +15,6 @@ def mean_wait(outcome: ScenarioOutcome) -> float:
 
 
 def test_less_quota_than_the_workers_have_starves_them() -> None:
-    """Row G4 of rules/00."""
     below, equal = with_quota(6), with_quota(12)
     assert [quota.verdict for quota in below.quotas] == ["below: the workers have more than it admits"]
     assert [quota.verdict for quota in equal.quotas] == ["equal"]
@@ -25,7 +24,6 @@ def test_less_quota_than_the_workers_have_starves_them() -> None:
 
 
 def test_more_quota_than_the_workers_have_gains_nothing() -> None:
-    """Row G4 of rules/00."""
     equal, above = with_quota(12), with_quota(24)
     assert [quota.verdict for quota in above.quotas] == ["above: it admits more than the workers have"]
     assert equal.end - above.end < 10**9

@@ -1,4 +1,4 @@
-"""A job's way through MultiKueue, step by step, as the documents describe it (rules/00 G2, rules/06 §4)."""
+"""A job's way through MultiKueue, step by step, as the documents describe it (docs/sources.md G2, rules/06 §4)."""
 
 from textwrap import dedent
 
@@ -17,7 +17,6 @@ def text(shown: str) -> str:
 
 
 def test_the_nine_steps_of_a_job() -> None:
-    """Row G2 of rules/00."""
     # A manager with a queue of 8 cpus, and two workers: in the west there is room for one pod, in the east for four.
     fleet = fleet_of(8, {"west": 1, "east": 4})
 

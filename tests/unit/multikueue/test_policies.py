@@ -93,19 +93,16 @@ def asks(*cpus: int, **pod_set: Any) -> dict[str, Any]:
     ],
 )
 def test_what_a_worker_can_never_hold(cpus: tuple[int, ...], cluster_queue: Any, reason: str) -> None:
-    """Row H2 of rules/00."""
     assert cannot_hold(dispatch(workload=asks(*cpus)), cluster("west", cluster_queue=cluster_queue)) == reason
 
 
 def test_partial_admission_asks_for_less() -> None:
-    """Row H2 of rules/00."""
     small = cluster("west", cluster_queue=queue(("a", {"nominalQuota": 4})))
     assert cannot_hold(dispatch(workload=asks(8)), small)
     assert cannot_hold(dispatch(workload=asks(8, minCount=4)), small) == ""
 
 
 def test_room_is_what_is_free_now() -> None:
-    """Row H2 of rules/00."""
     quota = queue(("a", {"nominalQuota": "4"}), used=2)
     assert has_room(dispatch(workload=asks(2)), cluster("west", cluster_queue=quota))
     assert not has_room(dispatch(workload=asks(3)), cluster("west", cluster_queue=quota))
@@ -115,7 +112,6 @@ def test_room_is_what_is_free_now() -> None:
 
 
 def test_a_round_adds_the_next_best_and_keeps_the_others() -> None:
-    """Row H1 of rules/00."""
     policy = Scored(score=by_priority({"a": 1, "b": 3, "c": 2}), round_ns=MINUTE)
     reported = dispatch(cluster("a"), cluster("b"), cluster("c"))
     assert policy.nominate(reported).clusters == ("b",)
@@ -125,7 +121,6 @@ def test_a_round_adds_the_next_best_and_keeps_the_others() -> None:
 
 
 def test_room_that_is_found_elsewhere_ends_a_round() -> None:
-    """Row H2 of rules/00."""
     policy = Scored(score=by_priority({"a": 2, "b": 1}), round_ns=MINUTE, prefers_room=True)
     full, free = (queue(("f", {"nominalQuota": "4"}), used=used) for used in (4, 0))
     reported = dispatch(workload=asks(3), nominated=("a",), nominated_at=START, now=START + 1)
@@ -143,7 +138,6 @@ def test_room_that_is_found_elsewhere_ends_a_round() -> None:
 
 
 def test_the_dispatcher_is_asked_again_when_the_quota_of_a_worker_changes() -> None:
-    """Row H2 of rules/00."""
     stage = Stage("a", "b", dispatcher=Scored(score=by_priority({"a": 1}), prefers_room=True))
     for name in ("a", "b"):
         stage.create("LocalQueue", "lq", {"clusterQueue": "cq"}, cluster=name, namespace="ns")
@@ -161,7 +155,6 @@ def test_the_dispatcher_is_asked_again_when_the_quota_of_a_worker_changes() -> N
 
 
 def test_the_next_worker_follows_at_once_if_the_first_is_lost() -> None:
-    """Row H1 of rules/00."""
     stage = Stage("a", "b", dispatcher=Scored(score=by_priority({"a": 1})))
     stage.job()
     stage.settle()
@@ -181,7 +174,6 @@ def stuck(name: str, since: int) -> KnownCluster:
 
 
 def test_a_copy_that_holds_quota_and_is_not_admitted_is_withdrawn() -> None:
-    """Row H4 of rules/00."""
     policy = TakingBack(inner=AllAtOnce(), admit_ns=MINUTE)
     early = policy.nominate(dispatch(stuck("a", START), cluster("b"), now=START + MINUTE - 1))
     assert (early.clusters, early.withdrawn, early.look_again) == (("a", "b"), "", START + MINUTE)
@@ -192,7 +184,6 @@ def test_a_copy_that_holds_quota_and_is_not_admitted_is_withdrawn() -> None:
 
 
 def test_a_worker_is_left_out_twice_as_long_each_time() -> None:
-    """Row H4 of rules/00."""
     policy = TakingBack(inner=AllAtOnce(), exclude_ns=MINUTE)
     attempts = (Attempt("a", AttemptOutcome.RECALLED, START), Attempt("a", AttemptOutcome.EVICTED, START + 2 * MINUTE))
     reported = dispatch(cluster("a"), cluster("b"), attempts=attempts)
@@ -204,7 +195,6 @@ def test_a_worker_is_left_out_twice_as_long_each_time() -> None:
 
 
 def test_the_manager_takes_the_copy_away_and_notes_the_attempt() -> None:
-    """Row H4 of rules/00."""
     stage = Stage("a", "b", dispatcher=TakingBack(inner=AllAtOnce(), admit_ns=MINUTE, exclude_ns=10 * MINUTE))
     stage.job()
     stage.settle()
@@ -219,7 +209,6 @@ def test_the_manager_takes_the_copy_away_and_notes_the_attempt() -> None:
 
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_a_manager_that_starts_anew_leaves_the_worker_out_as_long(is_restarted: bool) -> None:
-    """Row H4 of rules/00."""
     stage = Stage("a", "b", dispatcher=TakingBack(inner=AllAtOnce(), admit_ns=MINUTE, exclude_ns=10 * MINUTE))
     stage.job()
     stage.settle()
@@ -234,7 +223,6 @@ def test_a_manager_that_starts_anew_leaves_the_worker_out_as_long(is_restarted: 
 
 
 def test_with_a_dispatcher_of_kueue_nothing_is_written_that_kueue_would_not_write() -> None:
-    """Row H4 of rules/00."""
     stage = Stage("a", "b")
     stage.job()
     stage.settle()
@@ -250,7 +238,6 @@ def test_with_a_dispatcher_of_kueue_nothing_is_written_that_kueue_would_not_writ
 
 
 def test_the_last_hundred_attempts_are_kept_and_what_is_none_is_left_out() -> None:
-    """Row H4 of rules/00."""
     workload: JsonObject = {"status": {}}
     tried = [Attempt(f"w{index}", AttemptOutcome.LOST, START + index) for index in range(103)]
     for attempt in tried:
@@ -268,7 +255,6 @@ def test_the_last_hundred_attempts_are_kept_and_what_is_none_is_left_out() -> No
 
 
 def test_a_job_goes_on_only_when_quota_is_short_for_long_enough() -> None:
-    """Row H3 of rules/00."""
     overflow = Overflow({"here": "workers"}, patience_ns=MINUTE)
     waiting = job(queue="here")
 
@@ -289,7 +275,6 @@ def test_a_job_goes_on_only_when_quota_is_short_for_long_enough() -> None:
 
 
 def test_an_override_is_for_the_job_and_for_the_template_of_its_workload() -> None:
-    """Row H5 of rules/00."""
     template: JsonObject = {"spec": {"containers": [{"image": "i", "own": 1}]}}
     workload: JsonObject = {"spec": {"podSets": [{**POD_SET, "template": template}]}}
     image: JsonObject = {"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "eu/i"}
@@ -303,7 +288,6 @@ def test_an_override_is_for_the_job_and_for_the_template_of_its_workload() -> No
 
 
 def test_a_worker_whose_override_does_not_fit_is_left_out() -> None:
-    """Row H5 of rules/00."""
     absent: dict[str, Any] = {"op": "remove", "path": "/spec/nothing"}
     nomination = Overridden(AllAtOnce(), {"a": [absent]}).nominate(dispatch(cluster("a"), cluster("b"), job=job()))
     assert nomination.clusters == ("b",)
@@ -324,7 +308,6 @@ def test_a_worker_whose_override_does_not_fit_is_left_out() -> None:
     ],
 )
 def test_json_patches_are_those_of_the_standard(operation: dict[str, Any], after: JsonObject | None) -> None:
-    """Row H5 of rules/00."""
     before: JsonObject = {"args": [1]}
     if after is None:
         with pytest.raises(JsonPatchError):
@@ -335,13 +318,11 @@ def test_json_patches_are_those_of_the_standard(operation: dict[str, Any], after
 
 
 def test_what_is_no_patch_is_refused_before_any_job_comes() -> None:
-    """Row H5 of rules/00."""
     with pytest.raises(JsonPatchError, match="Unknown operation"):
         Overridden(AllAtOnce(), {"a": [{"op": "shout", "path": "/args"}]})
 
 
 def test_without_the_library_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Row H5 of rules/00."""
     monkeypatch.setitem(sys.modules, "jsonpatch", None)
     with pytest.raises(JsonPatchError, match=r"for overrides install 'kueuecore\[multikueue\]'"):
         Overridden(AllAtOnce(), {"a": []})

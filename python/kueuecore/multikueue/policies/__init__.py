@@ -1,4 +1,4 @@
-"""Dispatching policies that Kueue does not have (rules/00 H1 to H5). Each is a dispatcher, or wraps one.
+"""Dispatching policies that Kueue does not have. Each is a dispatcher, or wraps one.
 
 Example:
     >>> policy = TakingBack(inner=Filtered(Scored(score=by_cost({"west": 3, "east": 1}), prefers_room=True)))

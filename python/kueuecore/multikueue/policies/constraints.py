@@ -1,4 +1,4 @@
-"""Excludes workers that the job does not allow or that can never hold it (rules/00 H1, H2).
+"""Excludes workers that the job does not allow or that can never hold it.
 
 Example:
     >>> from kueuecore.multikueue import AllAtOnce

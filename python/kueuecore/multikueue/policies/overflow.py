@@ -1,4 +1,4 @@
-"""Local first: only jobs that find no quota on the manager for a while go to the workers (rules/00 H3).
+"""Local first: only jobs that find no quota on the manager for a while go to the workers.
 
 In Kueue, the LocalQueue decides once and for all whether a job is dispatched. Here, a job waits in a queue without the
 MultiKueue check; when quota there has been short for long enough, `Manager(overflow=...)` recreates it in a queue that

@@ -1,4 +1,4 @@
-"""Per-worker changes to jobs as JSON patches, for example to use a local image registry (rules/00 H5).
+"""Per-worker changes to jobs as JSON patches, for example to use a local image registry.
 
 Kueue copies jobs unchanged. Here, a worker gets them patched; changes to a pod template are applied to that of the
 Workload, too, so that both match.

@@ -1,4 +1,4 @@
-"""What the manager knows of each worker's quota: the total, what is free, and what can never fit (rules/00 H2).
+"""What the manager knows of each worker's quota: the total, what is free, and what can never fit.
 
 Kueue only sums the nominal quotas of all workers (rules/06 §9). Here they are kept separate.
 

@@ -1,4 +1,4 @@
-"""Chooses workers by priority, weight, free quota, cost, data, or a score of your own (rules/00 H1).
+"""Chooses workers by priority, weight, free quota, cost, data, or a score of your own.
 
 With Kueue's default dispatcher, all workers get a copy and the fastest wins. Here, the best worker gets one first, and
 the next best only if the workload is not admitted after a while.
@@ -64,7 +64,7 @@ class Scored:
         score: Returns how well a worker suits a workload.
         step_size: How many workers a round adds.
         round_ns: How long a round lasts.
-        prefers_room: Whether workers whose free quota is known to suffice go first (rules/00 H2). A round then ends
+        prefers_room: Whether workers whose free quota is known to suffice go first. A round then ends
             early if another worker has room and no nominated one does.
         waits_for_checks: Whether to nominate only once all other checks are Ready.
     """
@@ -118,7 +118,7 @@ def by_cost(costs: Mapping[str, float] | None = None) -> Score:
 
 
 def by_free_quota(resource: str) -> Score:
-    """Prefer the worker with the most free quota of a resource, as far as the manager knows (rules/00 H2)."""
+    """Prefer the worker with the most free quota of a resource, as far as the manager knows."""
 
     def score(_: Dispatch, cluster: KnownCluster) -> float:
         quota = WorkerQuota.of(cluster)

@@ -1,4 +1,4 @@
-"""Takes a workload back from a worker on which it makes no progress (rules/00 H4).
+"""Takes a workload back from a worker on which it makes no progress.
 
 Kueue leaves a workload on the worker that has admitted it, whether or not its pods ever start.
 """

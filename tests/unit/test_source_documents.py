@@ -1,4 +1,4 @@
-"""What the source documents describe, line by line (rules/00, rows B to E; D7 has a file of its own)."""
+"""What the source documents describe, line by line (docs/sources.md B to E; D7 has a file of its own)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from tests.quotas import (
 
 
 def test_best_effort_lets_the_next_be_tried_and_strict_blocks() -> None:
-    """Row B1 of rules/00: `big` needs more than there is; `small` behind it would fit."""
+    """`big` needs more than there is; `small` behind it would fit."""
     for strategy, expected in [(QueueingStrategy.BEST_EFFORT_FIFO, ["small"]), (QueueingStrategy.STRICT_FIFO, [])]:
         engine = world(queue("q", {"default": "10"}, strategy=strategy))
         start(engine, job("running", "5", "q"))
@@ -56,9 +56,7 @@ def test_best_effort_lets_the_next_be_tried_and_strict_blocks() -> None:
     ("by_priority", "winner"), [(True, "urgent"), (False, "older")], ids=["by priority", "by time alone"]
 )
 def test_heads_that_borrow_come_after_those_that_do_not(by_priority: bool, winner: str) -> None:
-    """Row B2 of rules/00.
-
-    Three heads in one cohort, and 4 of 12 CPUs to be had beyond the own quota of `modest`.
+    """Three heads in one cohort, and 4 of 12 CPUs to be had beyond the own quota of `modest`.
 
     modest  |....|  <- mmmm       within its quota, lowest priority and last to come: first
     keen    ||      <- uuuu       borrows, high priority
@@ -84,7 +82,6 @@ def test_heads_that_borrow_come_after_those_that_do_not(by_priority: bool, winne
 
 
 def test_what_is_pending_where_and_why_can_be_seen() -> None:
-    """Row B3 of rules/00."""
     engine = world(queue("q", {"default": "1"}))
     run(engine, job("b", "2", "q", created=2), job("a", "3", "q", created=1), second=3)
     waiting = engine.pending("q")
@@ -102,7 +99,7 @@ def test_what_is_pending_where_and_why_can_be_seen() -> None:
 
 
 def test_unused_quota_is_lent_and_only_in_flavors_that_the_borrower_has() -> None:
-    """Row C1 of rules/00: `spot` of the lender is of no use to a queue that has no such flavor."""
+    """`spot` of the lender is of no use to a queue that has no such flavor."""
     engine = world(
         queue("borrower", {"default": "2"}, cohort="c"),
         queue("lender", {"default": "3", "spot": "10"}, cohort="c"),
@@ -114,13 +111,13 @@ def test_unused_quota_is_lent_and_only_in_flavors_that_the_borrower_has() -> Non
 
 
 def test_a_workload_takes_a_resource_from_one_flavor() -> None:
-    """Row C1 of rules/00: 3 and 3 make 6, but not for one pod set."""
+    """3 and 3 make 6, but not for one pod set."""
     engine = world(queue("q", {"on-demand": "3", "spot": "3"}))
     assert admitted(run(engine, job("split", "4", "q"), second=1)) == []
 
 
 def test_limits_cap_what_is_borrowed_and_what_is_lent() -> None:
-    """Row C2 of rules/00: The lender has 10 and keeps 6; the borrower may take 2 beyond its own 2."""
+    """The lender has 10 and keeps 6; the borrower may take 2 beyond its own 2."""
     lender = queue("lender", {"default": "10"}, cohort="c", lending="4")
     for borrowing, most in [("2", 4), (None, 6)]:
         borrower = queue("borrower", {"default": "2"}, cohort="c", borrowing=borrowing)
@@ -131,7 +128,7 @@ def test_limits_cap_what_is_borrowed_and_what_is_lent() -> None:
 
 
 def test_quota_is_found_across_a_tree_of_cohorts() -> None:
-    """Row C3 of rules/00: A queue below `left` uses what a queue below `right` does not."""
+    """A queue below `left` uses what a queue below `right` does not."""
     engine = world(
         Cohort("root"),
         Cohort("left", parent_name="root"),
@@ -143,9 +140,7 @@ def test_quota_is_found_across_a_tree_of_cohorts() -> None:
 
 
 def test_a_queue_without_quota_borrows_from_its_cohort() -> None:
-    """Row C4 of rules/00.
-
-    The quotas of worker clusters are held by siblings; the queue of the users has none, and takes them all.
+    """The quotas of worker clusters are held by siblings; the queue of the users has none, and takes them all.
 
     users     ||  <- 8 of 5 + 3
     worker-1  |.....|
@@ -172,9 +167,7 @@ def test_a_queue_without_quota_borrows_from_its_cohort() -> None:
     ],
 )
 def test_within_cluster_queue(policy: WithinClusterQueuePolicy, expected: list[str]) -> None:
-    """Row D1 of rules/00.
-
-    The queue is full; `older` and `newer` have the priority of the one that comes, `lower` has a lower one.
+    """The queue is full; `older` and `newer` have the priority of the one that comes, `lower` has a lower one.
 
     q |lower|older|newer|  <- arriving, created between older and newer
     """
@@ -198,9 +191,7 @@ def test_within_cluster_queue(policy: WithinClusterQueuePolicy, expected: list[s
     [(ReclaimWithinCohortPolicy.NEVER, []), (RECLAIM_LOWER, ["low"]), (RECLAIM_ANY, ["high", "low"])],
 )
 def test_reclaim_within_cohort(policy: ReclaimWithinCohortPolicy, expected: list[str]) -> None:
-    """Row D2 of rules/00.
-
-    Both jobs of the other queue live on quota that is lent.
+    """Both jobs of the other queue live on quota that is lent.
 
     owner    |..|    <- arriving, of middling priority
     borrower ||lh
@@ -223,9 +214,7 @@ def test_reclaim_within_cohort(policy: ReclaimWithinCohortPolicy, expected: list
 
 @pytest.mark.parametrize(("threshold", "victim"), [(None, "victim"), (10, "victim"), (9, None)])
 def test_borrow_within_cohort_up_to_a_threshold(threshold: int | None, victim: str | None) -> None:
-    """Row D3 of rules/00.
-
-    The one that comes needs 3 of a quota of 2, so it borrows; the victim has priority 10.
+    """The one that comes needs 3 of a quota of 2, so it borrows; the victim has priority 10.
 
     owner    |..|  <- 3 CPUs
     borrower |v|vv
@@ -242,9 +231,7 @@ def test_borrow_within_cohort_up_to_a_threshold(threshold: int | None, victim: s
 
 
 def test_others_first_then_the_lowest_priority_then_the_most_recent() -> None:
-    """Row D4 of rules/00.
-
-    Every CPU more takes one victim more, in this order.
+    """Every CPU more takes one victim more, in this order.
 
     owner    |ab.... |  <- arriving
     borrower ||low, mid, mid-newer
@@ -269,9 +256,7 @@ def test_others_first_then_the_lowest_priority_then_the_most_recent() -> None:
 
 
 def test_as_few_victims_as_possible() -> None:
-    """Row D4 of rules/00.
-
-    The small ones come first in the order, but the big one that is needed anyway makes them unnecessary.
+    """The small ones come first in the order, but the big one that is needed anyway makes them unnecessary.
 
     q |small small BIG|  <- arriving, as large as BIG
     """
@@ -294,7 +279,6 @@ def test_as_few_victims_as_possible() -> None:
     ],
 )
 def test_when_classical_preemption_happens(cpu: str, policy: ClusterQueuePreemption, reason: str | None) -> None:
-    """Row D5 of rules/00."""
     engine = world(
         queue("owner", {"default": "2"}, cohort="c", preemption=policy),
         queue("borrower", {"default": "1"}, cohort="c"),
@@ -305,9 +289,7 @@ def test_when_classical_preemption_happens(cpu: str, policy: ClusterQueuePreempt
 
 
 def test_fair_sharing_evens_out_the_shares() -> None:
-    """Row D6 of rules/00.
-
-    `left` has borrowed all 6 of `spare`; `right` gets 2 of them by shares, whatever the priorities, and not 4.
+    """`left` has borrowed all 6 of `spare`; `right` gets 2 of them by shares, whatever the priorities, and not 4.
 
     left   ||aabbcc
     right  ||        <- 2, then 2 more
@@ -340,7 +322,7 @@ def test_fair_sharing_evens_out_the_shares() -> None:
     [(FlavorFungibilityPolicy.MAY_STOP_SEARCH, "on-demand"), (FlavorFungibilityPolicy.TRY_NEXT_FLAVOR, "spot")],
 )
 def test_when_can_borrow(policy: FlavorFungibilityPolicy, flavor: str) -> None:
-    """Row E1 of rules/00: The first flavor is to be had by borrowing, the second without."""
+    """The first flavor is to be had by borrowing, the second without."""
     engine = world(
         queue(
             "q",
@@ -359,7 +341,7 @@ def test_when_can_borrow(policy: FlavorFungibilityPolicy, flavor: str) -> None:
     [(FlavorFungibilityPolicy.TRY_NEXT_FLAVOR, None), (FlavorFungibilityPolicy.MAY_STOP_SEARCH, "running")],
 )
 def test_when_can_preempt(policy: FlavorFungibilityPolicy, expected: str | None) -> None:
-    """Row E1 of rules/00: The first flavor is to be had by preemption, the second is free."""
+    """The first flavor is to be had by preemption, the second is free."""
     engine = world(
         queue(
             "q",
@@ -376,7 +358,7 @@ def test_when_can_preempt(policy: FlavorFungibilityPolicy, expected: str | None)
 
 
 def test_the_old_names_are_read() -> None:
-    """Row E1 of rules/00: An article of 2024 writes Borrow and Preempt; the words of today are MayStopSearch.
+    """An article of 2024 writes Borrow and Preempt; the words of today are MayStopSearch.
 
     These are of v1beta1, which Kueue 0.19 is the last to serve.
     """
@@ -407,7 +389,7 @@ def test_the_old_names_are_read() -> None:
 
 
 def test_why_a_flavor_was_passed_over_can_be_seen() -> None:
-    """Row E2 of rules/00: The reservation message lists the flavors considered, and why the first was not taken."""
+    """The reservation message lists the flavors considered, and why the first was not taken."""
     engine = world(queue("q", {"on-demand": "1", "spot": "2"}))
     decision = run(engine, job("one", "2", "q"), second=1)
     (reported,) = [event.message for event in decision.events if event.reason == "QuotaReserved"]

@@ -1,4 +1,4 @@
-"""What the source documents describe of jobs (rules/00, rows A4, A5, B3)."""
+"""What the source documents describe of jobs (docs/sources.md A4, A5, B3)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ def _workload(
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
 def test_a_workload_is_made_of_every_kind_ofjob(kind: str) -> None:
-    """Row A4 of rules/00."""
     workload = _workload(job(kind))
     assert workload["spec"]["queueName"] == "lq"
     containers = [pod_set["template"]["spec"]["containers"][0] for pod_set in workload["spec"]["podSets"]]
@@ -51,7 +50,6 @@ def test_a_workload_is_made_of_every_kind_ofjob(kind: str) -> None:
 def test_jobs_of_others_have_workloads_unless_their_kind_is_managed_elsewhere(
     external: list[str], n_workloads: int
 ) -> None:
-    """Row A4 of rules/00."""
     labels = {"kueue.x-k8s.io/queue-name": "lq"}
     owner: dict[str, Any] = {"apiVersion": "flux-framework.org/v1alpha2", "kind": "MiniCluster"}
     cluster = {**owner, "metadata": {"name": "m", "namespace": "n", "uid": "u", "labels": labels}}
@@ -62,7 +60,6 @@ def test_jobs_of_others_have_workloads_unless_their_kind_is_managed_elsewhere(
 
 
 def test_the_job_itself_is_only_suspended() -> None:
-    """Row A4 of rules/00."""
     (made,) = workloads_for([job("Job")]).jobs
     spec: Any = made["spec"]
     assert spec["suspend"] is True
@@ -71,7 +68,6 @@ def test_the_job_itself_is_only_suspended() -> None:
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
 def test_either_class_gives_the_priority(kind: str) -> None:
-    """Row A5 of rules/00."""
     classes = [WorkloadPriorityClass("urgent", value=100), PriorityClass("standard", value=7, global_default=True)]
     by_label = _workload(*classes, job(kind, **{"kueue.x-k8s.io/priority-class": "urgent"}))
     assert by_label["spec"]["priority"] == 100
@@ -79,7 +75,6 @@ def test_either_class_gives_the_priority(kind: str) -> None:
 
 
 def test_an_admin_sees_which_jobs_wait_where_and_why() -> None:
-    """Row B3 of rules/00."""
     quota = FlavorQuotas("f", resources=[ResourceQuota("cpu", nominal_quota="1")])
     group = ResourceGroup(["cpu"], flavors=[quota])
     queues = [

@@ -1,4 +1,4 @@
-"""What Kueue cannot do: each policy beside Kueue's own dispatcher, with the same work and seed (rules/00 H)."""
+"""What Kueue cannot do: each policy beside Kueue's own dispatcher, with the same work and seed (docs/sources.md H)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ BOTH = {"west": 12, "east": 12}
 
 
 def test_the_worker_with_the_highest_priority_goes_first() -> None:
-    """Row H1 of rules/00."""
     default = run(24, BOTH)
     policy = run(24, BOTH, dispatcher=Scored(score=by_priority({"west": 1, "east": 2})))
     # By default whoever is quicker wins, and every job has a copy for nothing.
@@ -44,7 +43,6 @@ def test_the_worker_with_the_highest_priority_goes_first() -> None:
 
 
 def test_the_next_worker_follows_if_the_first_has_no_room() -> None:
-    """Row H1 of rules/00."""
     score = by_priority({"west": 1, "east": 2})
     small = {"west": 12, "east": 3}
     patient = run(15, small, dispatcher=Scored(score=score, round_ns=MINUTE_NS), every=0, runs=300)
@@ -58,7 +56,6 @@ def test_the_next_worker_follows_if_the_first_has_no_room() -> None:
 
 
 def test_cost_decides_by_annotations_of_the_clusters() -> None:
-    """Row H1 of rules/00."""
     prices = {"west": 0.9, "east": 0.3}
     clusters = {name: {"annotations": {COST: str(price)}} for name, price in prices.items()}
     default = run(24, BOTH, clusters=clusters)
@@ -74,7 +71,6 @@ def test_cost_decides_by_annotations_of_the_clusters() -> None:
 
 
 def test_data_decides_by_annotations_of_job_and_clusters() -> None:
-    """Row H1 of rules/00."""
     clusters = {"west": {"annotations": {DATA: "photos"}}, "east": {"annotations": {DATA: "films, photos"}}}
     reads = {DATA: "photos,films"}
     default = run(24, BOTH, clusters=clusters, annotations=reads)
@@ -85,7 +81,6 @@ def test_data_decides_by_annotations_of_job_and_clusters() -> None:
 
 
 def test_weights_share_the_work() -> None:
-    """Row H1 of rules/00."""
     clusters = tuple(KnownCluster(name=name, is_connected=True) for name in BOTH)
     shares = Counter(
         Scored(score=by_weight(weights))
@@ -99,7 +94,6 @@ def test_weights_share_the_work() -> None:
 
 
 def test_a_job_allows_some_workers_only() -> None:
-    """Row H1 of rules/00."""
     annotations = {"multikueue.kueuecore/clusters": "west"}
     default = run(24, BOTH, annotations=annotations)
     policy = run(24, BOTH, annotations=annotations, dispatcher=Filtered(AllAtOnce(), (not_allowed,)))
@@ -108,7 +102,6 @@ def test_a_job_allows_some_workers_only() -> None:
 
 
 def test_a_job_asks_for_labels_that_a_worker_has_to_have() -> None:
-    """Row H1 of rules/00."""
     clusters = {"west": {"labels": {"region": "us"}}, "east": {"labels": {"region": "eu"}}}
     wish = {"multikueue.kueuecore/cluster-selector": "region=eu"}
     default = run(24, BOTH, clusters=clusters, annotations=wish)
@@ -121,7 +114,6 @@ def test_a_job_asks_for_labels_that_a_worker_has_to_have() -> None:
 
 
 def test_work_goes_where_most_quota_is_free() -> None:
-    """Row H2 of rules/00."""
     uneven = {"west": 3, "east": 12}
     policy = run(
         15, uneven, every=5, runs=600, jobs=5, dispatcher=Scored(score=by_free_quota("cpu"), prefers_room=True)
@@ -136,7 +128,6 @@ def test_work_goes_where_most_quota_is_free() -> None:
 
 
 def test_what_no_single_worker_can_ever_hold_is_given_up_with_the_reason() -> None:
-    """Row H2 of rules/00."""
     # Four cpus together, and no worker has three.
     small = {"west": 2, "east": 2}
     default = run(4, small, jobs=1, until=3600)
@@ -171,7 +162,6 @@ spec: {clusterQueue: here}
 
 
 def test_what_finds_no_quota_here_overflows_to_the_workers() -> None:
-    """Row H3 of rules/00."""
     work: dict[str, Any] = {"jobs": 6, "every": 10, "runs": 600, "more": LOCAL}
     here = run(24, BOTH, queue="here", **work)
     dispatched = run(24, BOTH, **work)
@@ -192,7 +182,6 @@ def test_what_finds_no_quota_here_overflows_to_the_workers() -> None:
 
 
 def test_a_workload_is_taken_back_from_a_worker_on_which_it_does_not_start() -> None:
-    """Row H4 of rules/00."""
     # In the west there is quota, and no node: its priority is the highest nevertheless.
     inner = Scored(score=by_priority({"west": 2, "east": 1}))
     default = run(24, BOTH, jobs=2, until=3600, dead=("west",), dispatcher=inner)
@@ -204,7 +193,6 @@ def test_a_workload_is_taken_back_from_a_worker_on_which_it_does_not_start() -> 
 
 
 def test_a_workload_does_not_bounce_and_is_given_up_in_the_end() -> None:
-    """Row H4 of rules/00."""
     work: dict[str, Any] = {"jobs": 1, "until": 7200, "dead": ("west", "east")}
     default = run(24, BOTH, **work)
     dispatcher = TakingBack(inner=AllAtOnce(), start_ns=2 * MINUTE_NS, exclude_ns=10 * MINUTE_NS, most_attempts=3)
@@ -223,7 +211,6 @@ def test_a_workload_does_not_bounce_and_is_given_up_in_the_end() -> None:
 
 
 def test_a_worker_has_an_image_registry_of_its_own() -> None:
-    """Row H5 of rules/00."""
     patch: dict[str, Any] = {
         "op": "replace",
         "path": "/spec/template/spec/containers/0/image",
