@@ -1,7 +1,7 @@
 #!/bin/sh
 # Install the wheel from dist/ into an empty environment outside the checkout, run the README's examples there, and then
-# the tests of what users call: the API, the pages, the command, the invariants, and the API server for tests, which is
-# installed beside it (tests/conftest.py skips what needs the proof).
+# the tests of what users call: the API, the pages, the command, the invariants (tests/conftest.py skips what needs the
+# proof). The API server for tests is installed beside it, for the pages that use it.
 set -eu
 checkout=$(cd "$(dirname "$0")/.." && pwd)
 folder=$(mktemp -d)
@@ -35,4 +35,4 @@ cd "$checkout"
 # `python -P` and this working directory: the tests import each other and scripts/, but not python/kueuecore.
 "$python" -P -m pytest --quiet --numprocesses 2 --dist worksteal --override-ini addopts=--import-mode=importlib -p no:cacheprovider \
     --ignore tests/api/test_doctests.py \
-    tests/api tests/property tests/unit/apiserver tests/unit/cli tests/unit/policy_tests tests/unit/report/test_report.py
+    tests/api tests/property tests/unit/cli tests/unit/policy_tests tests/unit/report/test_report.py
