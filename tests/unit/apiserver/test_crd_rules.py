@@ -31,7 +31,7 @@ from tests.crd_objects import (
     schema_of,
 )
 
-VERDICTS = Path(__file__).parents[3] / "shared/conformance/server/verdicts.jsonl.gz"
+VERDICTS = Path(__file__).parents[4] / "shared/conformance/server/verdicts.jsonl.gz"
 NOT_CHECKED = "some validation rules were not checked"
 # Of a value that is longer than any name, the beginning is shown.
 LONG = re.compile(r'"([^"\\]{253})[^"\\]+"')
