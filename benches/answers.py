@@ -135,7 +135,7 @@ def _shown(seconds: float | str) -> str:
 
 def _ratio(best: dict[tuple[Path, str], float | str], sides: list[Path], case: Case) -> str:
     found = [best[side, case.name] for side in sides]
-    if len(found) < 2 or not all(isinstance(side, float) for side in found):
+    if len(found) < 2 or not all(isinstance(seconds, float) for seconds in found):
         return "-"
     before, now = found
     return ratio(now if isinstance(now, float) else None, before if isinstance(before, float) else None)

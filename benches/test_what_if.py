@@ -44,7 +44,7 @@ def test_a_thousand_answers_in_a_second(benchmark: BenchmarkFixture) -> None:
     before = engine.quota()
 
     def answer() -> Counter[Outcome]:
-        return Counter(engine.what_if(asked, now=T0).outcome for asked in asked)
+        return Counter(engine.what_if(workload, now=T0).outcome for workload in asked)
 
     outcomes = benchmark.pedantic(answer, rounds=5)  # type: ignore[no-untyped-call]  # the package has no types for it
     assert len(engine) == 50_000

@@ -295,7 +295,7 @@ class Coverage:
         )
         # Waits in one state are correlated, but states are independent.
         spread = [sum((entry.low <= entry.truth <= entry.high) - held for entry in state) for state in self.states]
-        error = sqrt(sum(state * state for state in spread)) / n
+        error = sqrt(sum(deviation * deviation for deviation in spread)) / n
         return (
             f"{n} waits in {len(self.states)} states: {held:.1%} in the 80 % interval (standard error {error:.1%}), "
             f"{below:.1%} earlier, {above:.1%} later"

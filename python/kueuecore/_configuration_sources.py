@@ -223,12 +223,7 @@ def _gates_of_deployment(manifest: Manifest) -> Iterator[tuple[str, bool]]:
     for place, container in enumerate(map(object_at, list_at(pod, "containers"))):
         if "kueue" not in name and "kueue" not in text_at(container, "image"):
             continue
-        given = [
-            json_value
-            for field in ("command", "args")
-            for json_value in list_at(container, field)
-            if isinstance(json_value, str)
-        ]
+        given = [word for field in ("command", "args") for word in list_at(container, field) if isinstance(word, str)]
         for index, argument in enumerate(given):
             flag, equals, value = argument.partition("=")
             if flag in (_GATES, _GATES[1:]):

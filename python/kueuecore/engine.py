@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, NoReturn, SupportsIndex
 
 from kueuecore import _core
 from kueuecore._arguments import flag, text, workload_key
-from kueuecore._rows import read_row, read_rows
+from kueuecore._rows import read_rows
 from kueuecore.configuration import Configuration, configuration_for
-from kueuecore.decision_tables import Names
 from kueuecore.decisions import Decision, Event, WhatIf
-from kueuecore.held_objects import HeldObjects
+from kueuecore.held_objects import Held
 from kueuecore.manifests import ManifestLike
 from kueuecore.object_batch import Applied, Batch, Objects, each_manifest
 from kueuecore.releases import Release
 from kueuecore.saved_engine import SavedEngine
-from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, WorkloadState
+from kueuecore.states import WorkloadState
 from kueuecore.times import TimeLike, nanoseconds, optional_ns
-from kueuecore.topology import DomainCapacity, Placement
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Applied", "Engine", "Objects"]
 
 
-class Engine(SavedEngine, HeldObjects):
+class Engine(SavedEngine, Held):
     """Kueue's scheduler as an object. Thread-safe: each call finishes before the next begins.
 
     Not safe across `os.fork()`: if another thread is inside a call, the child's copy of the lock is never released.
@@ -419,38 +417,6 @@ class Engine(SavedEngine, HeldObjects):
         """Return an independent copy: neither sees changes to the other. They share memory for what neither changes."""
         return self._of(self._core.fork(), self._configuration, self._models_readiness)
 
-    # What it holds.
-
-    def workload(self, name: str, *, namespace: str) -> WorkloadState:
-        """Return the state of a workload.
-
-        Raises:
-            UnknownObjectError: There is no such Workload.
-        """
-        return read_row(WorkloadState, self._core.workload(*workload_key(namespace, name)))
-
-    def workloads(self) -> tuple[WorkloadState, ...]:
-        """Return all workloads, by namespace and name."""
-        return read_rows(WorkloadState, self._core.workloads())
-
-    def names(self) -> Names:
-        """Return the names of ClusterQueues, flavors, resources and reasons by number, for the tables of decisions.
-
-        Example:
-            >>> engine = Engine()
-            >>> engine.submit(namespace="default", local_queues=["user-queue"], queue=[0], requests={"cpu": 1})
-            >>> engine.names().resources
-            ('cpu',)
-        """
-        return Names(*map(tuple, self._core.names()))
-
-    def workload_keys(self) -> tuple[str | None, ...]:
-        """Return `namespace/name` of the workloads by number, for the tables of decisions; `None`: the number is free.
-
-        A workload keeps its number until it is deleted; the next new workload then reuses it.
-        """
-        return tuple(key and "/".join(key) for key in self._core.workload_keys())
-
     def __len__(self) -> int:
         """Return the number of workloads."""
         return self._core.n_workloads()
@@ -458,58 +424,3 @@ class Engine(SavedEngine, HeldObjects):
     def __bool__(self) -> bool:
         """Return True, also without workloads."""
         return True
-
-    def pending(self, cluster_queue: str) -> tuple[PendingWorkload, ...]:
-        """Return the pending workloads of a ClusterQueue in queue order, parked ones included (rules/12 §2).
-
-        Raises:
-            UnknownObjectError: There is no such ClusterQueue.
-        """
-        return read_rows(PendingWorkload, self._core.pending(text("cluster_queue", cluster_queue)))
-
-    def cluster_queues(self) -> tuple[str, ...]:
-        """Return the names of the ClusterQueues, sorted."""
-        return tuple(self._core.cluster_queues())
-
-    def cluster_queue(self, name: str) -> ClusterQueueState:
-        """Return the status of a ClusterQueue.
-
-        Raises:
-            UnknownObjectError: There is no such ClusterQueue.
-        """
-        return ClusterQueueState.of(name, self._core.cluster_queue_status(text("name", name)))
-
-    def local_queue(self, name: str, *, namespace: str) -> LocalQueueState:
-        """Return the status of a LocalQueue.
-
-        Raises:
-            UnknownObjectError: There is no such LocalQueue.
-        """
-        return LocalQueueState.of(namespace, name, self._core.local_queue_status(*workload_key(namespace, name)))
-
-    def quota(self) -> tuple[QuotaRow, ...]:
-        """Return quota and usage of every ClusterQueue and Cohort, per flavor and resource (rules/02 §2)."""
-        return read_rows(QuotaRow, self._core.quota())
-
-    def placements(self) -> tuple[Placement, ...]:
-        """Return where pods run: the pod sets with a topology assignment of workloads that hold quota (rules/08 §8).
-
-        Sorted by namespace and name, then in the order of the pod sets. `kueuecore.topology.Placement` has an example.
-
-        Example:
-            >>> Engine().placements()
-            ()
-        """
-        return read_rows(Placement, self._core.placements())
-
-    def domain_capacity(self) -> tuple[DomainCapacity, ...]:
-        """Return the capacity of each domain of each topology, and how much of it is free, per resource (rules/08 §4).
-
-        Sorted by flavor, level from the top, path and resource. Only flavors whose Topology exists have rows, and only
-        domains with a usable node of the flavor.
-
-        Example:
-            >>> Engine().domain_capacity()
-            ()
-        """
-        return read_rows(DomainCapacity, self._core.domain_capacity())

@@ -105,7 +105,7 @@ def _priority(pod: Object, spec: Object, store: Store) -> Object:
     if name in _SYSTEM_PRIORITIES:
         return {"priority": _SYSTEM_PRIORITIES[name], "preemptionPolicy": "PreemptLowerPriority"}
     if not name:
-        found = [letter for letter in store.api.list("PriorityClass")[0] if letter.get("globalDefault") is True]
+        found = [known for known in store.api.list("PriorityClass")[0] if known.get("globalDefault") is True]
         if not found:
             return {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
         chosen = max(found, key=lambda letter: int(letter.get("value", 0)))

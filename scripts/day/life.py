@@ -80,14 +80,14 @@ class Life:
     def _run_pods(self, job: _Object, n_pods: int) -> int:
         """Scale a job to `n_pods` pods; return how many run."""
         name = job["metadata"]["name"]
-        mine = {letter["metadata"]["name"]: letter for letter in self._cluster.list("Pod")[0] if _owner(letter) == name}
+        mine = {pod["metadata"]["name"]: pod for pod in self._cluster.list("Pod")[0] if _owner(pod) == name}
         for pod in [entry for entry in mine.values() if n_pods == 0]:
             self._delete_pod(pod)
         for index in range(n_pods):
             if f"{name}-{index}" not in mine:
                 self._create_pod(job, index)
         n_running = 0
-        for pod in (letter for letter in self._cluster.list("Pod")[0] if n_pods and _owner(letter) == name):
+        for pod in (owned for owned in self._cluster.list("Pod")[0] if n_pods and _owner(owned) == name):
             is_running = object_at(pod, "status").get("phase") == "Running"
             if is_running or not (name in self._shaken or list_at(pod, "spec", "schedulingGates")):
                 n_running += 1

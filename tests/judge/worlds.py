@@ -78,13 +78,13 @@ def _families(case: dict[str, Any]) -> Iterator[str]:
     if "AdmissionCheck" in kinds:
         yield "checks"
     work = [event["object"] for event in events if text_at(event, "object", "kind") == "Workload"]
-    if any("minCount" in object_at(pods) for event in work for pods in list_at(event, "spec", "podSets")):
+    if any("minCount" in object_at(pods) for workload in work for pods in list_at(workload, "spec", "podSets")):
         yield "partial admission"
-    if any(len(list_at(event, "spec", "podSets")) > 1 for event in work):
+    if any(len(list_at(workload, "spec", "podSets")) > 1 for workload in work):
         yield "several pod sets"
     if sum(object_["kind"] == "ResourceFlavor" for object_ in objects) > 1:
         yield "several flavors"
-    if any(SLICE_OF in object_at(event, "metadata", "annotations") for event in work):
+    if any(SLICE_OF in object_at(workload, "metadata", "annotations") for workload in work):
         yield "elastic slices"
     if case["featureGates"]:
         yield "gates off their default"

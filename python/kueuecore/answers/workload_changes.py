@@ -22,7 +22,7 @@ _MAX_PRIORITY = 2**31 - 1
 
 def pod_changes(trials: Trials, workload: JsonObject) -> Iterator[Change | Failure]:
     """The most pods of each pod set that would get quota, and the highest `minCount` with which some would."""
-    pod_sets = [object_at(set_) for set_ in list_at(workload, "spec", "podSets")]
+    pod_sets = [object_at(entry) for entry in list_at(workload, "spec", "podSets")]
     edit = partial(edit_of, workload)
     fewer: list[Dial] = []
     for index, pod_set in enumerate(pod_sets):
@@ -40,7 +40,7 @@ def pod_changes(trials: Trials, workload: JsonObject) -> Iterator[Change | Failu
     if not (trials.engine.configuration.is_enabled("PartialAdmission") and _may_have_min_count(workload)):
         return
     for index, pod_set in enumerate(pod_sets):
-        others = (set_ for set_ in pod_sets if set_ is not pod_set)
+        others = (other for other in pod_sets if other is not pod_set)
         highest = int_at(pod_set, "minCount") or int_at(pod_set, "count")
         # Only one pod set may have a minCount (rules/03 §9).
         if highest <= 1 or any(int_at(other, "minCount") for other in others):
@@ -106,7 +106,7 @@ def priority_changes(trials: Trials, workload: JsonObject) -> Iterator[Change | 
         yield from least_changes(trials, [dial])
     lower: tuple[Step, ...] = ()
     classes = [(int_at(class_, "value"), text_at(class_, "metadata", "name")) for class_ in _classes(trials)]
-    for value, name in sorted(class_ for class_ in classes if class_[0] > now):
+    for value, name in sorted(pair for pair in classes if pair[0] > now):
         ref: JsonObject = {"group": _KUEUE_GROUP, "kind": "WorkloadPriorityClass", "name": name}
         edits = edit_of(workload, "spec.priorityClassRef", ref), edit_of(workload, "spec.priority", value)
         step = Step(edits)

@@ -115,8 +115,8 @@ class QuotaTree:
             meeting = next(node for node in path if node in up)
             borrowing = (self.quotas_of(node, flavor, resource) for node in path[: path.index(meeting)])
             lending = (self.quotas_of(node, flavor, resource) for node in up[: up.index(meeting)])
-            if all(node.borrowing_limit != 0 for node in borrowing) and all(
-                node.lending_limit != 0 for node in lending
+            if all(quota.borrowing_limit != 0 for quota in borrowing) and all(
+                quota.lending_limit != 0 for quota in lending
             ):
                 yield node
 

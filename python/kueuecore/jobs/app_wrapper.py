@@ -92,7 +92,7 @@ def _pod_set(job: JsonObject, pod_set: JobPodSet) -> JobPodSet:
         reduced["overhead"] = rounded_to_milli(object_at(reduced, "overhead"))
     for key in ("initContainers", "containers"):
         if key in spec:
-            reduced[key] = [_container(object_at(json_value)) for json_value in list_at(spec, key)]
+            reduced[key] = [_container(object_at(container)) for container in list_at(spec, key)]
     kept: JsonObject = {key: value for key, value in metadata.items() if value}
     return replace(pod_set, template={"metadata": kept, "spec": reduced} if kept else {"spec": reduced})
 

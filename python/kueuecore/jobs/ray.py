@@ -171,7 +171,7 @@ def _scaled(
             raise NoWorkload(f"PodSet name mismatch: RayCluster {name} has worker group {group_name} which {where}")
         if "replicas" in group:
             counts[group_name] = _n_pods(group)
-    return [replace(set_, count=counts.get(set_.name.lower(), set_.count)) for set_ in pod_sets]
+    return [replace(pod_set, count=counts.get(pod_set.name.lower(), pod_set.count)) for pod_set in pod_sets]
 
 
 def _live_cluster(job: JsonObject, name: str, surroundings: Surroundings) -> JsonObject:

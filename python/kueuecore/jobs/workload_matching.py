@@ -103,9 +103,10 @@ def _running(
 ) -> list[JsonObject] | None:
     """Return the pod sets as they are while the job runs; None if that is not known."""
     configuration = surroundings.configuration
-    pod_sets = [object_at(set_) for set_ in list_at(workload, "spec", "podSets")]
+    pod_sets = [object_at(entry) for entry in list_at(workload, "spec", "podSets")]
     shrinks = any(
-        "minCount" in set_ and int_at(set_, "count", default=1) > int_at(set_, "minCount") for set_ in pod_sets
+        "minCount" in pod_set and int_at(pod_set, "count", default=1) > int_at(pod_set, "minCount")
+        for pod_set in pod_sets
     )
     running = []
     try:

@@ -110,7 +110,9 @@ class GroupViews:
             return ()
         if not adapter.has_members:
             return (job,)
-        there = (store for store in store.of_kind(adapter.kind) if text_at(store, "metadata", "namespace") == namespace)
+        there = (
+            member for member in store.of_kind(adapter.kind) if text_at(member, "metadata", "namespace") == namespace
+        )
         return tuple(adapter.members(job, there))
 
     def _worker(

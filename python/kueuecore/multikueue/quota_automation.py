@@ -100,7 +100,7 @@ class QuotaAutomation:
             if connection is None or not connection.is_connected:
                 continue
             store = self._stores[cluster]
-            for target in sorted({_target(store) for store in store.of_kind("LocalQueue") if _key(store) in local}):
+            for target in sorted({_target(queue) for queue in store.of_kind("LocalQueue") if _key(queue) in local}):
                 for group in list_at(store.get("ClusterQueue", target), "spec", "resourceGroups"):
                     for resource in (
                         resource for flavor in list_at(group, "flavors") for resource in list_at(flavor, "resources")

@@ -64,7 +64,7 @@ class CapacityRequest:
     @property
     def amounts(self) -> dict[str, Fraction]:
         """What all pods together request of each resource, in whole units; `pods` is their number."""
-        total = {"pods": Fraction(sum(set_.count for set_ in self.pod_sets))}
+        total = {"pods": Fraction(sum(pod_set.count for pod_set in self.pod_sets))}
         for pod_set in self.pod_sets:
             for resource, amount in pod_set.amounts.items():
                 total[resource] = total.get(resource, Fraction(0)) + amount * pod_set.count

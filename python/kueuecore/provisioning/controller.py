@@ -284,7 +284,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         events = [
             event for event, item in zip(reported, changed, strict=True) if item.state != of.entries[item.name].state
         ]
-        kept = [current.request for current in current.values() if current.request is not None]
+        kept = [part.request for part in current.values() if part.request is not None]
         writes = list(self._deletions(of, key, keep=kept))
         for name, other in current.items():
             creation = self._creation(workload, of, other, answers.get(name, of.entries[name]), now)
@@ -320,7 +320,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         return found
 
     def _answers(self, workload: JsonObject, of: _Of, current: Mapping[str, Current]) -> dict[str, CheckAnswer]:
-        if any(current.is_needed and current.request is None for current in current.values()):
+        if any(part.is_needed and part.request is None for part in current.values()):
             # `[code quirk]` While one of the checks has no request, none is updated.
             return {}
         retries = {name: int_at(entry, "retryCount") for name, entry in check_states(workload).items()}

@@ -1,13 +1,18 @@
-"""Reads how jobs arrive and fail."""
+"""Reads how jobs arrive and fail, and checks what an arrival rewrites."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kueuecore._fields import Fields
+from kueuecore._json import object_at
+from kueuecore.errors import Problem
+from kueuecore.manifests import Manifest
 from kueuecore.scenarios.early_ends import EarlyEnds
 from kueuecore.scenarios.hourly_arrivals import DAYS, HOURS, HourlyArrivals
 from kueuecore.scenarios.spans import checked_number, read_spans, read_weights
 
-__all__ = ["read_early_ends", "read_hourly_arrivals"]
+__all__ = ["metadata_problems", "read_early_ends", "read_hourly_arrivals"]
 
 _MAX_PER_HOUR = 1e6
 
@@ -58,3 +63,13 @@ def read_early_ends(section: Fields) -> EarlyEnds | None:
     if fields.plain.get("after") is None and section.plain.get("runs") is None:
         fields.complain("after", "Required value", "write after how long they fail: the jobs run forever")
     return None if share is None else EarlyEnds(share=share, after=after)
+
+
+def metadata_problems(job: Manifest) -> Iterator[Problem]:
+    """Yield problems with the part of a job that is rewritten for each arrival."""
+    metadata = job.object.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        yield job.problem("must be a mapping", field="metadata", remedy="write `name: value` below it")
+    for name in ("name", "namespace"):
+        if not isinstance(object_at(metadata).get(name), str | None):
+            yield job.problem("must be a string", field=f"metadata.{name}", remedy="put it in quotes")

@@ -87,13 +87,13 @@ class JobRows:
         Raises:
             ManifestError: Kueue's webhooks would refuse a job, or two jobs have the same name.
         """
-        drawn = [_Drawn.of(work, seed) for work in work]
+        drawn = [_Drawn.of(part, seed) for part in work]
         # Most jobs of a work differ only in name: then two of them stand for all.
-        ends = [arrival for work in drawn for arrival in work.ends]
+        ends = [arrival for part in drawn for arrival in part.ends]
         made = _Made.of(given, ends, configuration, trusted=trusted)
-        alike = [work.has_one_workload_each(made) for work in drawn]
+        alike = [part.has_one_workload_each(made) for part in drawn]
         if not all(alike):
-            arrivals = [work.ends if is_alike else work.arrivals for work, is_alike in zip(drawn, alike, strict=True)]
+            arrivals = [part.ends if is_alike else part.arrivals for part, is_alike in zip(drawn, alike, strict=True)]
             made = _Made.of(given, [arrival for part in arrivals for arrival in part], configuration, trusted=trusted)
         parts = [] if generated is None else [generated_part(generated.copies)]
         parts += (part for trace in traces for part in trace_parts(trace))

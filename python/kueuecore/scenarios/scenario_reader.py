@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from kueuecore.jobs import installed_frameworks
 from kueuecore.manifests import API_VERSIONS, Manifest, read_manifests
 from kueuecore.provisioning import Stock
 from kueuecore.releases import DEFAULT_RELEASE, Release, UnknownReleaseError
-from kueuecore.scenarios.arrival_reader import read_early_ends, read_hourly_arrivals
+from kueuecore.scenarios.arrival_reader import metadata_problems, read_early_ends, read_hourly_arrivals
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.distributions import Span
 from kueuecore.scenarios.edits import Edit, with_edits
@@ -410,7 +410,7 @@ class PartReader:
         elif len(found) != 1 and n_problems == len(section.problems):
             section.complain("job", f"{len(found)} objects", "name a file with one job")
         job = found[0] if found else Manifest({})
-        section.problems += _metadata_problems(job)
+        section.problems += metadata_problems(job)
         name = section.text("name") or text_at(job.object, "metadata", "name")
         if found and not name:
             section.complain("name", "Required value", "write a name for the jobs")
@@ -440,7 +440,7 @@ class PartReader:
 
 def _check_count(top: Fields, work: Sequence[Work]) -> None:
     """Check that all work together is no more than one entry may be."""
-    n_jobs = sum(work.n_expected for work in work)
+    n_jobs = sum(part.n_expected for part in work)
     if len(work) > 1 and n_jobs > _MAX_JOBS:
         top.complain("work", f"{n_jobs} jobs are too many", f"write counts that make at most {_MAX_JOBS} of them")
 
@@ -463,16 +463,6 @@ def _with_samples(configuration: Configuration, *, file: str) -> Configuration:
     except ConfigurationError as error:
         raise error.in_file(file) from None
     return configuration
-
-
-def _metadata_problems(job: Manifest) -> Iterator[Problem]:
-    """Yield problems with the part of a job that is rewritten for each arrival."""
-    metadata = job.object.get("metadata")
-    if metadata is not None and not isinstance(metadata, dict):
-        yield job.problem("must be a mapping", field="metadata", remedy="write `name: value` below it")
-    for name in ("name", "namespace"):
-        if not isinstance(object_at(metadata).get(name), str | None):
-            yield job.problem("must be a string", field=f"metadata.{name}", remedy="put it in quotes")
 
 
 def _capacity(section: Fields) -> dict[str, Stock]:

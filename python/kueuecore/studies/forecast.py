@@ -240,7 +240,7 @@ def eta(
 
     def answer(played: Sequence[Played]) -> Eta:
         n_seeds = len(played) if targets else len(seeds)
-        horizon = min((played.end for played in played), default=future.horizon_seconds)
+        horizon = min((one.end for one in played), default=future.horizon_seconds)
         rows = [tuple(second if second <= horizon else inf for second in one.seconds) for one in played]
         return Eta(
             now=scenario.start,

@@ -275,16 +275,16 @@ class _Search:
             self._take(n_steps, [found[index] for index in range(first, first + len(self.seeds))])
 
     def _take(self, n_steps: int, found: Sequence[_Found]) -> None:
-        if not any(found.n_jobs for found in found):
+        if not any(run.n_jobs for run in found):
             whose = f" at {', '.join(sorted(self.cluster_queues))}" if self.cluster_queues else ""
             raise ManifestError.of(f"no job arrives{whose}, so none waits", remedy="give the scenario work there")
-        self._n_cut_off += sum(found.is_cut_off for found in found)
-        self._warnings |= dict.fromkeys(warning for found in found for warning in found.warnings)
+        self._n_cut_off += sum(run.is_cut_off for run in found)
+        self._warnings |= dict.fromkeys(warning for run in found for warning in run.warnings)
         self.points[n_steps] = PlanPoint(
             n_units=n_steps * self.step,
-            waits=tuple(found.wait for found in found),
-            n_never=tuple(found.n_never for found in found),
-            utilisation=tuple(found.utilisation for found in found if found.utilisation is not None),
+            waits=tuple(run.wait for run in found),
+            n_never=tuple(run.n_never for run in found),
+            utilisation=tuple(run.utilisation for run in found if run.utilisation is not None),
             share=self.share,
         )
 

@@ -217,7 +217,7 @@ class _Reader:
         found = [
             sorted(key.partition(":")[2] for key in _pairs(name) if key.startswith(f"{_GPU}:")) for name in column.names
         ]
-        return column.renamed([",".join(name) for name in found])
+        return column.renamed([",".join(types) for types in found])
 
     def _tres(self, key: str) -> list[npt.NDArray[np.float64]]:
         """Return an amount of ReqTRES and of AllocTRES, NaN where it is absent."""

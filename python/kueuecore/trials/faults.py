@@ -157,7 +157,7 @@ class FaultyHistory:
             self._create("Workload", name, spec, _NAMESPACE)
 
     def _workloads(self) -> dict[str, dict[str, Any]]:
-        return {letter["metadata"]["name"]: letter for letter in self.cluster.list("Workload")[0]}
+        return {workload["metadata"]["name"]: workload for workload in self.cluster.list("Workload")[0]}
 
     # Faults.
 

@@ -56,11 +56,11 @@ class Machines:
 
     def nodes(self) -> dict[str, _Object]:
         """Return the nodes by name."""
-        return {letter["metadata"]["name"]: letter for letter in self._cluster.list("Node")[0]}
+        return {node["metadata"]["name"]: node for node in self._cluster.list("Node")[0]}
 
     def pods(self) -> list[_Object]:
         """Return the pods that have not ended."""
-        return [letter for letter in self._cluster.list("Pod")[0] if not is_terminated(letter)]
+        return [pod for pod in self._cluster.list("Pod")[0] if not is_terminated(pod)]
 
     def cpu(self, name: str) -> int:
         """Return how many CPUs a node has."""

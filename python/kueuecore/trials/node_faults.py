@@ -197,7 +197,7 @@ class FaultyNodeHistory(FaultyJobHistory):
 
     def _run_jobs(self, *, sluggish: bool) -> None:
         super()._run_jobs(sluggish=sluggish)
-        uids = {letter["metadata"]["uid"] for letter in self.cluster.list("Job")[0]}
+        uids = {job["metadata"]["uid"] for job in self.cluster.list("Job")[0]}
         for pod in self.cluster.list("Pod")[0]:
             owner = _owner_of(pod)
             if owner and owner not in uids:
@@ -292,9 +292,9 @@ class FaultyNodeHistory(FaultyJobHistory):
 
     def _jobs_and_pods(self) -> Iterable[_Object]:
         pods = (
-            letter
-            for letter in self.cluster.list("Pod")[0]
-            if not _owner_of(letter) and letter["metadata"]["namespace"] == _NAMESPACE
+            pod
+            for pod in self.cluster.list("Pod")[0]
+            if not _owner_of(pod) and pod["metadata"]["namespace"] == _NAMESPACE
         )
         return (*self.cluster.list("Job")[0], *pods)
 

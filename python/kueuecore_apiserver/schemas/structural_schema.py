@@ -231,7 +231,7 @@ class Node:
 
     def _check_enum(self, value: _Json, place: Place, errors: list[FieldError]) -> None:
         if not self.enum or any(
-            value == json_value and isinstance(value, bool) == isinstance(json_value, bool) for json_value in self.enum
+            value == allowed and isinstance(value, bool) == isinstance(allowed, bool) for allowed in self.enum
         ):
             return
         errors.append(FieldError(path_of(place), ErrorKind.NOT_SUPPORTED, supported(self.enum), rendered(value)))

@@ -112,8 +112,8 @@ def test_as_few_nodes_as_needed_are_added() -> None:
     found = only(placed(asking(9, {"unconstrained": True}), node(0), node(1)), ChangeKind.CLUSTER)
     assert (found.what, found.before, found.after) == ("more nodes like n0 in flavor tas", "-", "3")
     added = [texts_at(object_, "metadata", "labels") for object_ in found.step.objects]
-    assert [object_[HOST] for object_ in added] == ["n0-more-1", "n0-more-2", "n0-more-3"]
-    assert {(object_["pool"], object_["rack"]) for object_ in added} == {("gpu", "r0")}
+    assert [labels[HOST] for labels in added] == ["n0-more-1", "n0-more-2", "n0-more-3"]
+    assert {(labels["pool"], labels["rack"]) for labels in added} == {("gpu", "r0")}
     assert [len(step.objects) for step in found.less] == [2]
 
 

@@ -253,8 +253,7 @@ def test_a_refusal_names_the_object() -> None:
     with pytest.raises(RefusedError) as found:
         schema(fields(a=TEXT, b=TEXT)).stored(thing({"a": 1, "b": 2}))
     wrong = [
-        f'spec.{letter}: Invalid value: "integer": spec.{letter} in body must be of type string: "integer"'
-        for letter in "ab"
+        f'spec.{line}: Invalid value: "integer": spec.{line} in body must be of type string: "integer"' for line in "ab"
     ]
     assert (found.value.code, found.value.reason) == (422, "Invalid")
     assert str(found.value) == f'Thing.example.com "o" is invalid: [{", ".join(wrong)}]'
@@ -265,11 +264,10 @@ def test_a_refusal_names_the_object() -> None:
         "causes": [
             {
                 "reason": "FieldValueTypeInvalid",
-                "message": 'Invalid value: "integer": '
-                + letter.partition(": ")[2].partition(": ")[2].partition(": ")[2],
-                "field": letter.partition(":")[0],
+                "message": 'Invalid value: "integer": ' + line.partition(": ")[2].partition(": ")[2].partition(": ")[2],
+                "field": line.partition(":")[0],
             }
-            for letter in wrong
+            for line in wrong
         ],
     }
     assert [problem.field for problem in found.value.problems] == ["spec.a", "spec.b"]

@@ -59,7 +59,7 @@ class Provisioned(World):
             super().settle()
 
     def requests(self) -> list[str]:
-        return [letter["metadata"]["name"] for letter in self.cluster.list("ProvisioningRequest")[0]]
+        return [request["metadata"]["name"] for request in self.cluster.list("ProvisioningRequest")[0]]
 
     def answer(self, name: str, condition: str, message: str) -> None:
         """The autoscaler says something."""

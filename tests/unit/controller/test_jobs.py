@@ -236,7 +236,7 @@ def test_a_job_that_comes_anew_under_its_name_gets_a_workload_of_its_own() -> No
     cluster.api.create(batch(2))
     for _ in range(6):
         cluster.step()
-    assert [letter["spec"]["podSets"][0]["count"] for letter in cluster.api.list("Workload")[0]] == [2]
+    assert [workload["spec"]["podSets"][0]["count"] for workload in cluster.api.list("Workload")[0]] == [2]
     assert cluster.condition("Admitted") == ("True", "Admitted")
 
 

@@ -86,9 +86,9 @@ class World:
     def holding(self) -> list[str]:
         """The names of those that have Admitted in the cluster."""
         return [
-            letter["metadata"]["name"]
-            for letter in self.cluster.list("Workload")[0]
-            if "Admitted" in conditions(letter)
+            workload["metadata"]["name"]
+            for workload in self.cluster.list("Workload")[0]
+            if "Admitted" in conditions(workload)
         ]
 
     def usage(self) -> str:

@@ -68,10 +68,10 @@ def test_a_job_reclaims_from_the_pods_that_it_has(spec: Json, succeeded: int, no
     stored = workloads_for([plain]).workloads[0].object
     running = with_status(plain, succeeded=succeeded)
     found = [
-        reclaimable_pods(running, stored, configuration=reclaim)
-        for reclaim in with_and_without("JobReclaimsFromItsPodSet")
+        reclaimable_pods(running, stored, configuration=configuration)
+        for configuration in with_and_without("JobReclaimsFromItsPodSet")
     ]
-    assert [reclaim.get("main", 0) for reclaim in found] == [now, before]
+    assert [pods.get("main", 0) for pods in found] == [now, before]
 
 
 # SparkApplication.
@@ -268,7 +268,7 @@ def test_pod_sets_of_a_group_are_ordered_by_their_shapes() -> None:
         stored = {**workload, "spec": {**workload["spec"], "podSets": workload["spec"]["podSets"][::-1]}}
         again = reconcile_job(pod_group("g", pods), [stored], now=NOW, configuration=configuration)
         assert (again.writes == ()) is configuration.enabled("PodGroupSchedulingShapeOrdering")
-        return [pod_set["cpu"] for pod_set in asked]
+        return [requests["cpu"] for requests in asked]
 
     by_name = in_release("0.20.0", PodGroupSchedulingShapeOrdering=False)
     assert roles("x", "y", by_name) != roles("y", "x", by_name)

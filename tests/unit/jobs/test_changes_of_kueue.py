@@ -306,8 +306,8 @@ def test_pods_of_an_elastic_job_wait_for_the_checks() -> None:
     reserved, leaving = holding(stored, "QuotaReserved"), evicted(stored, "QuotaReserved", "Admitted")
     for its in (reserved, leaving):
         new, old = (
-            reconcile_job(plain, [its], now=NOW, around=(FLAVOR, waiting), configuration=other)
-            for other in with_and_without("ActiveSliceReleasesPods")
+            reconcile_job(plain, [its], now=NOW, around=(FLAVOR, waiting), configuration=configuration)
+            for configuration in with_and_without("ActiveSliceReleasesPods")
         )
         released = [[write.manifest["metadata"]["name"] for write in each.writes] for each in (new, old)]  # type: ignore[index,call-overload]
         assert ["a" in row for row in released] == [False, True]

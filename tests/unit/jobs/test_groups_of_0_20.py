@@ -97,8 +97,8 @@ def evicted_set(plain: Json) -> Json:
 
 def both(plain: Json, workload: Json, *around: Json, gone: bool = False) -> list[Any]:
     return [
-        reconcile_job(plain, [workload], now=NOW, around=(FLAVOR, *around), gone=gone, configuration=group)
-        for group in with_and_without("GroupsWithoutPodsEndEvictions")
+        reconcile_job(plain, [workload], now=NOW, around=(FLAVOR, *around), gone=gone, configuration=configuration)
+        for configuration in with_and_without("GroupsWithoutPodsEndEvictions")
     ]
 
 

@@ -65,7 +65,7 @@ def test_jobs_start_as_far_as_there_is_quota_and_statuses_follow() -> None:
 
             wait_for(is_told, "the status of the queue says so")
         assert not failures
-        reasons = {letter["reason"] for letter in server.api.list("Event")[0]}
+        reasons = {event["reason"] for event in server.api.list("Event")[0]}
         assert {"CreatedWorkload", "QuotaReserved", "Admitted", "Started"} <= reasons
         assert {request.code for request in server.requests if request.verb in ("create", "patch", "update")} <= {
             200,

@@ -198,7 +198,7 @@ def _rest(state: SettledState, changed: Engine, question: Question) -> _Rest:
     settled = settle(changed, now=state.now, was_at_rest=True)
     after = changed.workloads()
     metadata = [object_at(workload.object, "metadata") for workload in question.workloads]
-    asked = {(text_at(workload, "namespace"), text_at(workload, "name")) for workload in metadata}
+    asked = {(text_at(entry, "namespace"), text_at(entry, "name")) for entry in metadata}
     waiting = (workload for workload in after if workload.stage is Stage.PENDING)
     n_pending = sum(not asked or (workload.namespace, workload.name) in asked for workload in waiting)
     moves = moves_between(state.engine.workloads(), after)
