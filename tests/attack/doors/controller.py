@@ -67,7 +67,6 @@ def draw(rng: Random) -> Case:
          "note_readiness", "workload", "may_run", "watched"]
     )  # fmt: skip
     about: dict[str, Any] = {"name": "w", "namespace": "ns"}
-    seen = dict(controller.workload("w", namespace="ns") or {})
     given: dict[str, Any]
     match name:
         case "observe":
@@ -79,8 +78,11 @@ def draw(rng: Random) -> Case:
         case "turn" | "next_wake":
             given = {"now": at(2)}
         case "done":
-            found, error = rng.choice([({**seen, "status": FULL_WORKLOAD["status"]}, ""), (versioned(seen), "refused")])
-            given = {"write": controller.turn(at(2)).writes[0], "found": found, "error": error, "now": at(3)}
+            write = controller.turn(at(2)).writes[0]
+            about = dict(controller.workload(write.object.name, namespace="ns") or {})
+            answers = [({**about, "status": FULL_WORKLOAD["status"]}, ""), (versioned(about), "refused")]
+            found, error = rng.choice(answers)
+            given = {"write": write, "found": found, "error": error, "now": at(3)}
         case "finished":
             given = {**about, "reason": "R", "message": "m"}
         case "note_readiness":
@@ -95,7 +97,7 @@ def draw(rng: Random) -> Case:
         given,
         _state(controller),
         lambda _: _goes_on(controller),
-        others=("kinds", "list", "found"),
+        others=("kinds", "list", "answer"),
     )
     return case_of(rng, call, parts=KINDS)
 

@@ -102,7 +102,7 @@ def draw(rng: Random) -> Case:
         given,
         _state(manager),
         lambda _: manager.turn(at(9)),
-        others=("kinds", "list", "found"),
+        others=("kinds", "list", "answer"),
     )
     return case_of(rng, call, parts=_PARTS)
 
