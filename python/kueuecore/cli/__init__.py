@@ -13,17 +13,24 @@ from kueuecore.cli.streams import OutputError, to_stderr
 __all__ = ["ExitCode", "main"]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kueuecore.cli.state_source import StateSource
+
+
+def main(arguments: Sequence[str] | None = None, *, source: StateSource | None = None, given: str | None = None) -> int:
     """Run the command.
 
     Args:
         arguments: The arguments; by default `sys.argv[1:]`.
+        source: The state of the command, if its arguments name none.
+        given: What `-` stands for; by default standard input.
 
     Returns:
         The exit code, one of `ExitCode`.
     """
     try:
-        return _main(sys.argv[1:] if arguments is None else arguments)
+        return _main(sys.argv[1:] if arguments is None else arguments, source, given)
     except OutputError as error:
         if not error.has_reader:
             return ExitCode.BROKEN_PIPE
@@ -35,11 +42,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(error)
 
 
-def _main(arguments: Sequence[str]) -> int:
+def _main(arguments: Sequence[str], source: StateSource | None, given: str | None) -> int:
     try:
         options = parsed(arguments)
     except SystemExit as end:  # --help, --version, or wrong usage, which argparse has already reported
         return end.code if isinstance(end.code, int) else ExitCode.OK
+    options.source, options.given = source, given
+    if source is not None:
+        vars(options).update(source.settings)
     code: int = options.command(options)
     return code
 

@@ -12,7 +12,7 @@ from kueuecore._replaced_files import replaced
 from kueuecore.cli.configured import configured
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.namespace_labels import with_namespaces
-from kueuecore.cli.state_file import manifests_of
+from kueuecore.cli.state_file import given_objects
 from kueuecore.cli.streams import is_utf8, to_stderr, write
 from kueuecore.configuration import Configuration
 from kueuecore.dumps import Deciding
@@ -34,8 +34,7 @@ def add_output(out: argparse._ArgumentGroup) -> None:
 
 def given_of(options: argparse.Namespace) -> tuple[Manifest, ...]:
     """Read the objects."""
-    given = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet, strict=options.strict)
-    return with_namespaces(given, options.namespace_labels)
+    return with_namespaces(given_objects(options), options.namespace_labels)
 
 
 def deciding_of(options: argparse.Namespace) -> tuple[tuple[Manifest, ...], Deciding]:

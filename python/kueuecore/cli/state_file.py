@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from kueuecore._configuration_sources import is_configuration
 from kueuecore._file_kinds import OF_ENGINE, is_of_command, skipped_files, use_of
@@ -14,6 +15,7 @@ from kueuecore._files import File, contents
 from kueuecore._json import JsonObject, text_at
 from kueuecore._near_names import near_names
 from kueuecore._text import shortened
+from kueuecore.cli.cluster_options import add_cluster
 from kueuecore.cli.configured import add_configuration, configured, read_configuration
 from kueuecore.cli.namespace_labels import add_namespace_labels, with_namespaces
 from kueuecore.cli.streams import to_stderr
@@ -32,16 +34,22 @@ from kueuecore.steady_state import Settled, settle
 from kueuecore.times import END_NS, format_time, nanoseconds
 from kueuecore.world import AppliedWorld, World
 
+if TYPE_CHECKING:
+    from kueuecore.cli.state_source import StateSource
+
 __all__ = [
     "SettledState",
     "add_assumed_checks",
     "add_state",
     "add_strict",
     "add_trusted",
+    "given_objects",
     "manifests_of",
     "parsed",
     "read_files",
     "read_state",
+    "settled_of",
+    "source_in",
     "time_of",
 ]
 
@@ -99,8 +107,9 @@ def add_state(
         The group of these options, to add more input options to.
     """
     engines = ", - for stdin, or one file with a saved engine" if takes_engines else ", or - for stdin"
-    help_text = f"a YAML or JSON file, a directory{engines}"
-    command.add_argument("paths", metavar=paths, nargs="+", help=help_text)
+    help_text = f"a YAML or JSON file, a directory{engines}; without any, the cluster"
+    command.add_argument("paths", metavar=paths, nargs="*", help=help_text)
+    add_cluster(command)
     given = command.add_argument_group("input")
     given.add_argument("-R", "--recursive", action="store_true", help="read subdirectories too")
     add_configuration(given, asks_release=asks_release)
@@ -147,24 +156,73 @@ def read_state(options: argparse.Namespace, *, span: int = 0) -> SettledState:
     """Read the state named by the options of `add_state`, warn of oddities, and run cycles until nothing changes.
 
     Args:
-        options: The options of `add_state`, and `quiet`.
+        options: The options of `add_state`, and `quiet`; those that name a cluster are completed.
         span: Nanoseconds that may pass, with cycles at each time at which something changes by itself.
 
     Raises:
         ManifestError: Everything that is wrong with it.
     """
-    files = read_files(options.paths, recursive=options.recursive)
+    source = source_in(options)
+    if source is not None:
+        return settled_of(source.manifests(), options, span) if span else source.state()
+    files = read_files(options.paths, recursive=options.recursive, given=options.given)
     saved = [file for file in files if holds_engine(file.data) or holds_journal(file.data)]
     if not saved:
-        return _of_manifests(files, options, span)
+        given = parsed(files, quiet=options.quiet, strict=options.strict)
+        _refuse_other_files(given, options.paths)
+        return settled_of(given, options, span)
     if len(files) > 1:
         remedy = "give it alone, or give manifests only"
         raise ManifestError.of("a saved engine is a complete state", remedy=remedy, file=saved[0].name)
     return _of_engine(saved[0], options, span)
 
 
-def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[File, ...]:
+def source_in(options: argparse.Namespace) -> StateSource | None:
+    """Return where the state comes from if no files are named: what the caller gave, or the cluster.
+
+    Raises:
+        ManifestError: The cluster cannot be read.
+    """
+    if options.source is None and not options.paths:
+        # It needs the extra `kubernetes`, and takes time to import.
+        from kueuecore.cli.cluster_source import ClusterSource
+
+        options.source = ClusterSource(options)
+        vars(options).update(options.source.settings)
+    source: StateSource | None = options.source
+    return source
+
+
+def given_objects(options: argparse.Namespace, *, takes_scenario: bool = False) -> tuple[Manifest, ...]:
+    """Return the objects that the options of a command name: those in files, or those of the cluster.
+
+    Args:
+        options: `paths`, `recursive`, `quiet` and `strict`; those that name a cluster are completed.
+        takes_scenario: Accept a Scenario among them?
+
+    Raises:
+        ManifestError: Something cannot be read.
+    """
+    source = source_in(options)
+    if source is not None:
+        return source.manifests()
+    return manifests_of(
+        options.paths,
+        recursive=options.recursive,
+        quiet=options.quiet,
+        takes_scenario=takes_scenario,
+        strict=options.strict,
+        given=options.given,
+    )
+
+
+def read_files(paths: Sequence[str], *, recursive: bool = False, given: str | None = None) -> tuple[File, ...]:
     """Read the files that the arguments of a command name, `-` for standard input.
+
+    Args:
+        paths: Files, directories, or `-`.
+        recursive: Read subdirectories too?
+        given: What `-` stands for; by default standard input.
 
     Raises:
         ManifestError: Those that cannot be read.
@@ -172,7 +230,15 @@ def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[File, 
     if list(paths).count("-") > 1:
         raise ManifestError.of("standard input can be read only once", remedy="give - only once")
     problems: list[Problem] = []
-    files = [file for path in paths for file in contents(path, problems, recursive=recursive)]
+    files = [
+        file
+        for path in paths
+        for file in (
+            [File("<stdin>", given)]
+            if path == "-" and given is not None
+            else contents(path, problems, recursive=recursive)
+        )
+    ]
     problems += [_NOTHING_READ for file in files if file.name == "<stdin>" and not file.data.strip()]
     problems = [replace(problem, remedy=_REMEDIES.get(problem.remedy, problem.remedy)) for problem in problems]
     if not problems:
@@ -187,7 +253,13 @@ def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[File, 
 
 
 def manifests_of(
-    paths: Sequence[str], *, recursive: bool, quiet: bool, takes_scenario: bool = False, strict: bool = False
+    paths: Sequence[str],
+    *,
+    recursive: bool,
+    quiet: bool,
+    takes_scenario: bool = False,
+    strict: bool = False,
+    given: str | None = None,
 ) -> tuple[Manifest, ...]:
     """Read the objects in some paths; a note names what is skipped.
 
@@ -197,11 +269,12 @@ def manifests_of(
         quiet: No note?
         takes_scenario: Accept a Scenario among them?
         strict: Refuse duplicate keys?
+        given: What `-` stands for; by default standard input.
 
     Raises:
         ManifestError: Something cannot be read; remedies are in terms of the command.
     """
-    files = read_files(paths, recursive=recursive)
+    files = read_files(paths, recursive=recursive, given=given)
     for file in files:
         if holds_engine(file.data) or holds_journal(file.data):
             raise ManifestError.of("this is a saved engine", remedy=OF_ENGINE, file=file.name)
@@ -211,10 +284,18 @@ def manifests_of(
     return manifests
 
 
-def _of_manifests(files: Sequence[File], options: argparse.Namespace, span: int) -> SettledState:
-    given = parsed(files, quiet=options.quiet, strict=options.strict)
+def settled_of(given: tuple[Manifest, ...], options: argparse.Namespace, span: int = 0) -> SettledState:
+    """Make a state of objects, warn of oddities, and run cycles until nothing changes.
+
+    Args:
+        given: The objects.
+        options: As for `read_state`; `paths` do not matter.
+        span: As for `read_state`.
+
+    Raises:
+        ManifestError: Everything that is wrong with them.
+    """
     manifests = with_namespaces(given, options.namespace_labels)
-    _refuse_other_files(manifests, options.paths)
     found = configured(options.config, options.feature_gates, manifests, kueue=options.kueue)
     configuration = found.configuration
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)

@@ -6,12 +6,15 @@ import codecs
 import errno
 import os
 import sys
-from contextlib import suppress
-from typing import TextIO
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from io import StringIO
+from typing import NamedTuple, TextIO
 
 from kueuecore._text import escaped
 
-__all__ = ["OutputError", "is_utf8", "output", "to_stderr", "write"]
+__all__ = ["OutputError", "Said", "captured", "is_utf8", "output", "to_stderr", "write"]
 
 
 class OutputError(Exception):
@@ -29,12 +32,46 @@ class OutputError(Exception):
         self.what = what
 
 
+class Said(NamedTuple):
+    """Streams that stand for standard output and standard error."""
+
+    stdout: StringIO
+    stderr: StringIO
+
+    @property
+    def out(self) -> str:
+        """What was written to standard output."""
+        return self.stdout.getvalue()
+
+    @property
+    def err(self) -> str:
+        """What was written to standard error."""
+        return self.stderr.getvalue()
+
+
+# Of the thread or task that captures: others go on writing to the real ones.
+_SAID: ContextVar[Said | None] = ContextVar("said", default=None)
+
+
+@contextmanager
+def captured() -> Iterator[Said]:
+    """Keep what this thread or task writes meanwhile."""
+    said = Said(StringIO(), StringIO())
+    token = _SAID.set(said)
+    try:
+        yield said
+    finally:
+        _SAID.reset(token)
+
+
 def output() -> TextIO:
     """Standard output.
 
     Raises:
         OutputError: It is closed.
     """
+    if (said := _SAID.get()) is not None:
+        return said.stdout
     if sys.stdout is None or sys.stdout.closed:
         raise OutputError("it is closed")
     return sys.stdout
@@ -57,7 +94,8 @@ def write(text: str) -> None:
 
 def to_stderr(*lines: str) -> None:
     """Write lines to standard error; failing to is not an error, as nobody could read it anyway."""
-    stream = sys.stderr
+    said = _SAID.get()
+    stream = sys.stderr if said is None else said.stderr
     if stream is None or stream.closed:
         return
     try:

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from kubernetes.config import ConfigException, kube_config
 from urllib3.exceptions import LocationParseError
 from urllib3.util import parse_url
 
-__all__ = ["Client", "Credentials", "credentials_at"]
+__all__ = ["Client", "Context", "Credentials", "context_at", "credentials_at"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
 # Files with tokens and certificates are renewed long before the old ones expire.
@@ -39,6 +40,19 @@ class Credentials:
 
     configuration: Configuration
     seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a person calls a cluster, and the namespace that they mean if they name none.
+
+    Args:
+        name: The name of the context; empty: none.
+        namespace: Its namespace.
+    """
+
+    name: str = ""
+    namespace: str = "default"
 
 
 class Client(ApiClient):
@@ -131,6 +145,30 @@ def credentials_at(
     # The file's content may have any shape.
     except Exception as error:
         raise ConfigException(f"{place}: it is no kubeconfig: {type(error).__name__}: {error}") from None
+
+
+def context_at(*, server: str = "", kubeconfig: str | Path | None = None, context: str | None = None) -> Context:
+    """Return the context that `credentials_at` reads; in a pod, that of its service account.
+
+    Args:
+        server: As for `credentials_at`.
+        kubeconfig: As for `credentials_at`.
+        context: As for `credentials_at`.
+    """
+    if server:
+        return Context()
+    token = Path(config.incluster_config.SERVICE_TOKEN_FILENAME)
+    if kubeconfig is None and context is None and token.is_file():
+        with suppress(OSError):
+            return Context("", token.with_name("namespace").read_text().strip() or "default")
+    place = str(kubeconfig or kube_config.KUBE_CONFIG_DEFAULT_LOCATION)
+    try:
+        contexts, current = config.list_kube_config_contexts(config_file=place)
+    # The file's content may have any shape; reading the credentials says what is wrong.
+    except Exception:
+        return Context(context or "")
+    chosen = next((entry for entry in contexts if entry["name"] == context), current)
+    return Context(chosen["name"], (chosen.get("context") or {}).get("namespace") or "default")
 
 
 def _of_kubeconfig(place: str, context: str | None) -> Credentials:

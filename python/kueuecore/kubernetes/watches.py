@@ -155,15 +155,20 @@ def follow(
             late.wait(pause, for_kinds=is_absent)
 
 
-def list_all(api: Api, kind: str) -> tuple[list[JsonObject], str]:
+def list_all(api: Api, kind: str, *, namespace: str = "") -> tuple[list[JsonObject], str]:
     """Return all objects of a kind, page by page, and the version of the list.
+
+    Args:
+        api: The server.
+        kind: The kind, one of `api.kinds`.
+        namespace: List only those in this namespace; by default, all.
 
     Raises:
         RefusedError: The server refuses, for example because a page was requested too late.
         UnansweredError: The server does not answer, or not with a list of this kind.
     """
     objects: list[JsonObject] = []
-    path = api.path(kind)
+    path = api.path(kind, namespace)
     query = {"limit": str(_PAGE)}
     while True:
         answer = api.get(path, query)

@@ -53,7 +53,7 @@ def test_a_misspelled_command_is_suggested(given: str, meant: str, capsys: pytes
         (["run", "x", "--recurisve"], "unrecognized arguments: --recurisve; did you mean --recursive?"),
         (["run", "x", "--confg=y"], "unrecognized arguments: --confg=y; did you mean --config?"),
         (["eta", "x", "y", "--trust-me"], "unrecognized arguments: --trust-me"),
-        (["explain", "x"], "the following arguments are required: WORKLOAD"),
+        (["explain"], "the following arguments are required: WORKLOAD"),
         (["simulate", "x", "y"], "unrecognized arguments: y"),
     ],
 )

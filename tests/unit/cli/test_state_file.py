@@ -37,7 +37,7 @@ def state(*arguments: str) -> SettledState:
     parser = argparse.ArgumentParser()
     add_state(parser)
     parser.set_defaults(quiet=True)
-    return read_state(parser.parse_args(arguments))
+    return read_state(parser.parse_args(arguments, argparse.Namespace(source=None, given=None)))
 
 
 def stages(of: SettledState) -> dict[str, str]:

@@ -165,5 +165,5 @@ def _define(name: str, add: argparse.ArgumentParser) -> None:
     command: _Command = import_module(f"kueuecore.cli.commands.{name.replace('-', '_')}")
     add.description = command.DESCRIPTION
     add.epilog = f"examples:\n{command.EXAMPLES}\nexit codes:\n{exit_code_help()}"
-    add.set_defaults(command=command.run)
+    add.set_defaults(command=command.run, source=None, given=None)
     command.add_arguments(add)

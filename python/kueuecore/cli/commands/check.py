@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kueuecore._replaced_files import replaced
+from kueuecore.cli.cluster_options import add_cluster
 from kueuecore.cli.configured import add_configuration, configured
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.finding_output import github_commands, json_findings, rules_table, sarif_log, text_lines
 from kueuecore.cli.namespace_labels import add_namespace_labels, with_namespaces
 from kueuecore.cli.progress import rule_progress
-from kueuecore.cli.state_file import add_assumed_checks, add_strict, add_trusted, manifests_of
+from kueuecore.cli.state_file import add_assumed_checks, add_strict, add_trusted, given_objects
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Style
@@ -46,7 +47,9 @@ class _List(argparse.Action):
 
 def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.add_argument("paths", metavar="PATH", nargs="+", help="a YAML or JSON file, a directory, or - for stdin")
+    help_text = "a YAML or JSON file, a directory, or - for stdin; without any, the cluster"
+    add.add_argument("paths", metavar="PATH", nargs="*", help=help_text)
+    add_cluster(add)
     given = add.add_argument_group("input")
     given.add_argument("-R", "--recursive", action="store_true", help="read subdirectories too")
     add_configuration(given)
@@ -73,8 +76,7 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore check`; returns the exit code."""
     style = Style.of(output(), options.color)
-    given = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet, strict=options.strict)
-    manifests = with_namespaces(given, options.namespace_labels)
+    manifests = with_namespaces(given_objects(options), options.namespace_labels)
     kueue = configured(options.config, options.feature_gates, manifests, kueue=options.kueue)
     if not options.quiet:
         to_stderr(*kueue.notes)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import argparse
 import os
 from math import inf, isfinite
+from pathlib import Path
 from time import monotonic
 
 from kueuecore._fields import Fields, seconds_of
 from kueuecore._text import shown
+from kueuecore.cli.cluster_options import add_cluster
 from kueuecore.cli.configured import configured
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.forecast_report import forecast_document, forecast_report, interim_lines
 from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.named_workload import WORKLOAD_HELP, find_workload
 from kueuecore.cli.progress import ctrl_c_raises, run_progress, ticking
-from kueuecore.cli.state_file import add_trusted, manifests_of
+from kueuecore.cli.state_file import add_trusted, given_objects
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look, count
 from kueuecore.cli.table import Style
@@ -57,8 +59,11 @@ EXAMPLES = """\
 
 def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    help_text = "the present state of a cluster (a file, a directory or -), or a YAML file of kind Scenario"
-    add.add_argument("state", metavar="STATE", help=help_text)
+    help_text = (
+        "the present state of a cluster (a file, a directory or -), or a YAML file of kind Scenario; without it, the "
+        "cluster"
+    )
+    add.add_argument("state", metavar="STATE", nargs="?", help=help_text)
     add.add_argument(
         "workloads",
         metavar="WORKLOAD",
@@ -66,6 +71,7 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
         default=[],
         help=f"{WORKLOAD_HELP}; by default all that are waiting",
     )
+    add_cluster(add)
     given = add.add_argument_group("assumptions")
     help_text = (
         "how long jobs run, as in a scenario: 30m, '{mean: 30m}', '{lognormal: {median: 10m, sigma: 1}}'; prefix it "
@@ -112,6 +118,8 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore eta`; returns the exit code."""
     begin = monotonic()
+    options.paths, options.workloads = _divided(options)
+    options.recursive = options.strict = False
     scenario = _scenario(options)
     run_seconds = dict(map(_run_seconds, options.run_seconds))
     seeds = range(scenario.seed, scenario.seed + (options.seeds or N_SEEDS))
@@ -162,9 +170,21 @@ def run(options: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
+def _divided(options: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Tell the file of the state from a workload of the cluster: both may come first."""
+    named = [options.state] if options.state is not None else []
+    if options.source is None and named and (named[0] == "-" or _names_file(named[0])):
+        return named, options.workloads
+    return [], [*named, *options.workloads]
+
+
+def _names_file(text: str) -> bool:
+    return text.endswith((".yaml", ".yml", ".json", ".gz")) or Path(text).exists()
+
+
 def _scenario(options: argparse.Namespace) -> Scenario:
     """Read the state, which is a scenario or a dump."""
-    manifests = manifests_of([options.state], recursive=False, quiet=options.quiet, takes_scenario=True)
+    manifests = given_objects(options, takes_scenario=True)
     if any(manifest.object.get("kind") == KIND for manifest in manifests):
         for option, given, field in (
             ("--config", options.config, "cluster.configuration"),
@@ -173,8 +193,8 @@ def _scenario(options: argparse.Namespace) -> Scenario:
         ):
             if given is not None:
                 remedy = f"set `{field}` in the scenario"
-                raise ManifestError.of(f"{option} works with a dump only", remedy=remedy, file=options.state)
-        return scenario_of(manifests, options.state, release=options.kueue, default_release=asked_release(None))
+                raise ManifestError.of(f"{option} works with a dump only", remedy=remedy, file=options.paths[0])
+        return scenario_of(manifests, options.paths[0], release=options.kueue, default_release=asked_release(None))
     kueue = configured(options.config, [], manifests, kueue=options.kueue)
     if not options.quiet:
         to_stderr(*kueue.notes)

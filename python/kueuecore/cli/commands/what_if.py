@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
     edits = [parse_edit(edit) for edit in options.edits]
     deletions = [parse_deletion(deletion) for deletion in options.deletions]
     _check(options, edits)
-    manifests = parsed(read_files(options.asked), quiet=options.quiet, strict=options.strict)
+    manifests = parsed(read_files(options.asked, given=options.given), quiet=options.quiet, strict=options.strict)
     asked, edits = edit_manifests(manifests, edits)
     state = read_state(options)
     question = Question.of(asked, state.world, configuration=state.engine.configuration)

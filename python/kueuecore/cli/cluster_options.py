@@ -1,0 +1,21 @@
+"""Options that name a cluster, which is read where a command has no STATE."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+__all__ = ["add_cluster"]
+
+
+def add_cluster(add: argparse.ArgumentParser) -> None:
+    """Add `--kubeconfig`, `--context`, `--server`, `--namespace` and `--all-namespaces`."""
+    cluster = add.add_argument_group("cluster", "without files, the state is read from a cluster; nothing is written")
+    help_text = "by default KUBECONFIG or ~/.kube/config; in a pod its service account"
+    cluster.add_argument("--kubeconfig", metavar="FILE", type=Path, help=help_text)
+    cluster.add_argument("--context", metavar="NAME", help="a context of the kubeconfig; by default its current one")
+    cluster.add_argument("--server", metavar="URL", default="", help="an API server that needs no credentials")
+    help_text = "the namespace of what is named without one, and of what is shown; by default that of the context"
+    cluster.add_argument("-n", "--namespace", metavar="NAME", default="", help=help_text)
+    help_text = "show what is in all namespaces"
+    cluster.add_argument("-A", "--all-namespaces", action="store_true", help=help_text)
