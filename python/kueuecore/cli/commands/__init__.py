@@ -49,6 +49,7 @@ _COMMANDS = {
     "unblock": "find the smallest changes that would admit a waiting workload",
     "eta": "forecast when waiting workloads will be admitted",
     "plan": "find the smallest quota that keeps waits short",
+    "ui": "look at a state in a browser",
     "anonymise": "remove names from a dump without changing its decisions",
     "shrink": "shrink a dump to the smallest that still shows a decision",
     "convert": "write manifests with Kueue's own kinds in the newest version",
