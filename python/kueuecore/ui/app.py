@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from importlib.resources import files
 
 from starlette.applications import Starlette
@@ -14,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from kueuecore.cli.state_source import StateSource
+from kueuecore.cli.state_source import FileSource, StateSource
 from kueuecore.errors import ManifestError, UnknownObjectError
 from kueuecore.ui.guard import Guard
 from kueuecore.ui.live import Live
@@ -42,18 +43,22 @@ def application(
         port: The port that is listened on.
         source: The state.
         run: The run, if there is no state.
+
+    Raises:
+        ManifestError: The state cannot be read.
     """
     handlers: dict[str, _Handler] = {"/assets/{name}": _asset}
     if source is not None:
         views = Views(source)
+        views.newest()  # what is wrong with the state is said in the terminal, and no reader waits for the lists
         live = Live(source, views)
-        pages = _Pages(source.title, views)
+        pages = _Pages(source.title, views, is_live=not isinstance(source, FileSource))
         close = live.close
         handlers |= StatePages(source, views, live).handlers()
         handlers |= RunPages(source=source, views=views).handlers()
     else:
         assert run is not None, "there is a state or a run"
-        pages = _Pages(run.title, None)
+        pages = _Pages(run.title)
         close = _nothing
         handlers |= RunPages(run=run).handlers()
         handlers["/"] = handlers["/timeline"]
@@ -68,9 +73,10 @@ def application(
 class _Pages:
     """Turns what a handler shows into a page, and failures into pages that say what to do."""
 
-    def __init__(self, title: str, views: Views | None) -> None:
+    def __init__(self, title: str, views: Views | None = None, *, is_live: bool = False) -> None:
         self._title = title
         self._views = views
+        self._is_live = is_live
 
     def endpoint(self, handler: _Handler) -> _Endpoint:
         """Return an endpoint; a handler that is no coroutine runs in a thread."""
@@ -99,11 +105,11 @@ class _Pages:
 
     def bug(self, request: Request, error: Exception) -> Response:
         """Answer a request that has failed by a mistake of ours."""
-        says = "This is a bug in kueuecore, please report it with the lines that the command has printed. Other pages work."
+        says = "This is a bug in kueuecore: please report it with what the command has printed. Other pages work."
         return self._failure(request, 500, "This page has failed", [type(error).__name__], says)
 
     def _page(self, request: Request, shown: Shown) -> Response:
-        return rendered(shown.template, self._facts(request) | shown.facts, status=shown.status)
+        return rendered(shown.template, {**self._facts(request), **shown.facts})
 
     def _failure(self, request: Request, status: int, title: str, problems: list[str], remedy: str) -> Response:
         facts = {"heading": title, "problems": problems, "remedy": remedy, "command": ""}
@@ -115,13 +121,13 @@ class _Pages:
             "title": self._title,
             "path": request.url.path,
             "has_state": self._views is not None,
+            "is_live": self._is_live,
             "view": None,
         }
         if self._views is not None:
-            try:
+            # If it cannot be read, the page says so itself.
+            with suppress(ManifestError):
                 facts["view"] = self._views.newest()
-            except ManifestError:
-                pass  # the page says so itself
         return facts
 
 

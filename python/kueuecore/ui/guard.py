@@ -63,7 +63,8 @@ class Guard:
     def _refused(self, request: Request) -> Response | None:
         """Return the answer to a request that does not get a page; None if it does."""
         if request.headers.get("host") not in self._hosts:
-            return _page(403, "Not this address", f"Open http://{self._hosts[0]}/ with the token that kueuecore printed.")
+            says = f"Open http://{self._hosts[0]}/ with the token that kueuecore ui has printed."
+            return _page(403, "Not this address", says)
         if request.method not in _READS:
             answer = _page(405, "Only reading", "This page changes nothing: use GET.")
             answer.headers["allow"] = ", ".join(_READS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kueuecore._quantities import number
 from kueuecore.topology import DomainCapacity, Placement
@@ -73,8 +73,9 @@ class FlavorMap:
         flavor: The ResourceFlavor.
         topology: Its Topology.
         levels: The node labels of the levels, the widest first.
-        domains: The domains of the widest level, or those in the domain that is asked for.
+        domains: The domains of the widest level, or the one that is asked for.
         n_nodes: How many usable nodes it has.
+        unused: The resources of which nothing is used, and which are not shown.
     """
 
     flavor: str
@@ -82,10 +83,15 @@ class FlavorMap:
     levels: tuple[str, ...]
     domains: Sequence[Domain]
     n_nodes: int
+    unused: Sequence[str]
 
 
 def flavor_maps(
-    capacity: Sequence[DomainCapacity], placements: Iterable[Placement], *, flavor: str = "", under: tuple[str, ...] = ()
+    capacity: Sequence[DomainCapacity],
+    placements: Iterable[Placement],
+    *,
+    flavor: str = "",
+    under: tuple[str, ...] = (),
 ) -> list[FlavorMap]:
     """Return the map of each flavor with a topology.
 
@@ -97,18 +103,25 @@ def flavor_maps(
     """
     domains: dict[str, dict[tuple[str, ...], Domain]] = {}
     topologies: dict[str, str] = {}
+    in_use = {(row.flavor, row.resource) for row in capacity if {row.used, row.outside} != {"0"}}
+    idle: dict[str, set[str]] = {}
     for row in capacity:
         if flavor in ("", row.flavor):
             topologies[row.flavor] = row.topology
             found = domains.setdefault(row.flavor, {})
             domain = found.setdefault(row.path, Domain(row.path, row.level, row.n_nodes, [], [], []))
-            domain.uses.append(_use(row))
+            # Where nothing runs at all, everything is shown.
+            if (row.flavor, row.resource) in in_use or not in_use:
+                domain.uses.append(_use(row))
+            else:
+                idle.setdefault(row.flavor, set()).add(row.resource)
     for placement in placements:
         for pods in placement.domains:
             place = domains.get(placement.flavor, {}).get(pods.path)
             if place is not None:
                 place.pods.append((placement.key, pods.count))
-    return [_map(name, topologies[name], found, under) for name, found in sorted(domains.items())]
+    maps = (_map(name, topologies[name], found, under) for name, found in sorted(domains.items()))
+    return [replace(found, unused=sorted(idle.get(found.flavor, ()))) for found in maps]
 
 
 def _map(flavor: str, topology: str, domains: dict[tuple[str, ...], Domain], under: tuple[str, ...]) -> FlavorMap:
@@ -131,6 +144,7 @@ def _map(flavor: str, topology: str, domains: dict[tuple[str, ...], Domain], und
         tuple(levels[depth] for depth in sorted(levels)),
         shown,
         sum(domain.n_nodes for domain in roots),
+        (),
     )
 
 

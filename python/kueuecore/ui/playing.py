@@ -20,6 +20,7 @@ from kueuecore.ui.timeline import Timeline
 
 __all__ = ["PlayForm", "played"]
 
+_USUAL = {"runs": "1h", "waits": "1h", "until": ""}
 _FIELDS = {"present.runs": "runs", "present.waitingRuns": "waits", "until": "until"}
 
 
@@ -35,16 +36,17 @@ class PlayForm:
         by_field: What is wrong, by the name of the field.
     """
 
-    runs: str = "1h"
-    waits: str = "1h"
-    until: str = "7d"
+    runs: str
+    waits: str
+    until: str
     problems: tuple[str, ...] = ()
     by_field: Mapping[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, asked: Mapping[str, str]) -> PlayForm:
         """Read what was filled in."""
-        return cls(**{name: asked[name].strip() for name in ("runs", "waits", "until") if name in asked})
+        runs, waits, until = (asked.get(name, usual).strip() for name, usual in _USUAL.items())
+        return cls(runs, waits, until)
 
     @property
     def question(self) -> tuple[str, str, str]:

@@ -18,7 +18,7 @@ __all__ = ["PARTS", "Answer", "Part", "ask_part", "heredoc", "list_command", "pr
 _AS_JSON = ("-o", "json", "-q")
 _SUMMARY = re.compile(r"kueuecore: [0-9]+ problems?, nothing was decided")
 # Each try of `unblock` settles a copy of the state.
-_LARGE, _TRIES = 2000, 50
+_LARGE, _TRIES = 2000, 20
 # More rows than anyone reads; the command has all.
 MOST_ROWS = 20
 
@@ -118,7 +118,8 @@ def problems_in(answered: Answered) -> list[str]:
     """Return why a command has no answer, without what is said beside that."""
     lines = [line for line in answered.lines if not line.startswith(("note: ", "warning: ", "usage: ", " "))]
     if answered.code == ExitCode.BUG:
-        return [f"kueuecore has failed on this: {lines[-2] if len(lines) > 1 else 'without a message'}. Please report it."]
+        what = lines[-2] if len(lines) > 1 else "it has said nothing"
+        return [f"This is a bug in kueuecore, please report it: {what}"]
     found = [line for line in lines if not _SUMMARY.fullmatch(line)]
     return found or [f"the command has ended with exit code {answered.code} and said nothing: run it in a terminal"]
 

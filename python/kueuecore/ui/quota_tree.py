@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from kueuecore.answers.amounts import quantity_of, units_of
 from kueuecore.states import QuotaRow
@@ -158,8 +158,8 @@ def _bar(row: QuotaRow, lent: int) -> QuotaBar:
     within = usage - borrowed
     if total is None:
         share = _WIDTH // 2 if usage else 0
-        bars = (Bar("used", 0, share),) if share else ()
-        return QuotaBar(row, "no limit", "0", "0", "no limit", bars, _WIDTH)
+        half = (Bar("used", 0, share),) if share else ()
+        return QuotaBar(row, "no limit", "0", "0", "no limit", half, _WIDTH)
     free = max(0, total - within - lent)
     scale = max(total, usage, 1)
     ends = [*accumulate((within, free, lent, max(0, usage - total)))]
@@ -168,11 +168,11 @@ def _bar(row: QuotaRow, lent: int) -> QuotaBar:
     kinds = ("used", "free", "lent", "borrowed")
     bars = tuple(
         Bar(kind, begin, end - begin)
-        for kind, begin, end in zip(kinds, places, places[1:], strict=False)
+        for kind, (begin, end) in zip(kinds, pairwise(places), strict=True)
         if kind != "free" and end > begin
     )
-    words = (quantity_of(resource, units) for units in (total, borrowed, lent, free))
-    return QuotaBar(row, *words, bars, min(_WIDTH, total * _WIDTH // scale))
+    has, borrows, lends, leaves = (quantity_of(resource, units) for units in (total, borrowed, lent, free))
+    return QuotaBar(row, has, borrows, lends, leaves, bars, min(_WIDTH, total * _WIDTH // scale))
 
 
 def _lent(rows: Sequence[QuotaRow]) -> list[int]:
@@ -193,7 +193,8 @@ def _lent(rows: Sequence[QuotaRow]) -> list[int]:
         asked = (found[above] if above is not None else 0) + sum(
             units_of(rows[place].resource, rows[place].borrowed) for place in children
         )
-        pool = [units_of(key[2], rows[above].nominal) if above is not None else 0, *(_idle(rows[at]) for at in children)]
+        own_quota = 0 if above is None else units_of(key[2], rows[above].nominal)
+        pool = [own_quota, *(_idle(rows[place]) for place in children)]
         for place, part in zip(children, _parts(asked, pool)[1:], strict=True):
             found[place] = part
         below = ((rows[place].name, key[1], key[2]) for place in children if rows[place].kind == "Cohort")
@@ -213,4 +214,4 @@ def _parts(asked: int, idle: Sequence[int]) -> list[int]:
     pool = sum(idle)
     asked = min(asked, pool)
     ends = [0, *(asked * end // pool if pool else 0 for end in accumulate(idle))]
-    return [end - begin for begin, end in zip(ends, ends[1:], strict=False)]
+    return [end - begin for begin, end in pairwise(ends)]

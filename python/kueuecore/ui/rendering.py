@@ -26,12 +26,10 @@ class Shown:
     Args:
         template: The name of its template, without suffix.
         facts: What the template is filled with.
-        status: The status of the answer.
     """
 
     template: str
-    facts: dict[str, object]
-    status: int = 200
+    facts: Mapping[str, object]
 
 
 def workload_path(key: str) -> str:

@@ -56,7 +56,8 @@ class RunPages:
         if "ask" not in asked:
             is_lost = bool(name)
             return Shown("timeline", {"run": None, "form": form, "is_lost": is_lost, "command": "", "version": 0})
-        assert self._views is not None and self._source is not None, "without a run there is a state"
+        assert self._views is not None, "without a run there is a state"
+        assert self._source is not None, "without a run there is a state"
         view = await run_in_threadpool(self._views.newest)
         try:
             name, found = await self._play(form, view, self._source)
@@ -78,4 +79,5 @@ class RunPages:
 def _shown(run: Timeline, at: str, *, form: PlayForm | None, name: str) -> Shown:
     index = int(at) if at.isascii() and at.isdigit() and len(at) < 8 else 0
     facts = {"run": run, "form": form, "name": name, "moment": run.at(index), "is_lost": False, "version": 0}
-    return Shown("timeline", {**facts, "command": run.command})
+    # Where a form is, the command changes with what is filled in.
+    return Shown("timeline", {**facts, "command": "" if form is not None else run.command})

@@ -6,6 +6,7 @@ import secrets
 import socket
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 import uvicorn
@@ -93,7 +94,6 @@ def serve_page(server: PageServer, say: Callable[[str], None], *, opens: bool) -
     server.socket.listen()
     if opens:
         webbrowser.open(server.address)
-    try:
+    # uvicorn raises it again once everything is closed.
+    with suppress(KeyboardInterrupt):
         server.serve_until_stopped()
-    except KeyboardInterrupt:
-        pass  # uvicorn raises it again once everything is closed

@@ -96,13 +96,13 @@ class StatePages:
         name = request.path_params["name"]
         state = view.engine.cluster_queue(name)
         pending = view.engine.pending(name)
-        waiting = [(row, _waited(view, row)) for entry in pending[:MOST_ROWS] for row in [view.by_key.get(entry.key)] if row]
+        first = [view.by_key[entry.key] for entry in pending[:MOST_ROWS] if entry.key in view.by_key]
         cohort = next((row.parent for row in view.quota if (row.kind, row.name) == ("ClusterQueue", name)), None)
         facts = {
             "queue": state,
             "cohort": cohort,
             "bars": bars_of(view.quota, "ClusterQueue", name),
-            "waiting": waiting,
+            "waiting": [(row, _waited(view, row)) for row in first],
             "n_more": max(0, len(pending) - MOST_ROWS),
             "command": list_command(self._source),
         }

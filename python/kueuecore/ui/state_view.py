@@ -139,7 +139,8 @@ class StateView:
     @cached_property
     def nodes(self) -> tuple[JsonObject, ...]:
         """The Nodes, by name."""
-        found = [manifest.object for manifest in self.state.world.manifests if text_at(manifest.object, "kind") == "Node"]
+        objects = (manifest.object for manifest in self.state.world.manifests)
+        found = (plain for plain in objects if text_at(plain, "kind") == "Node")
         return tuple(sorted(found, key=lambda node: text_at(node, "metadata", "name")))
 
 

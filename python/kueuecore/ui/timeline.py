@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,8 @@ class Timeline:
     def __init__(self, run: Run, *, title: str, command: str, notes: Sequence[str] = ()) -> None:
         self.run, self.title, self.command, self.notes = run, title, command, notes
         seconds = max((run.end - run.start) / SECOND_NS, 0.001)
-        self._table: Table = Results.of(run).cluster_queues(step_seconds=seconds / _STEPS)
+        step = seconds / _STEPS
+        self._table: Table = Results.of(run).cluster_queues(step_seconds=ceil(step) if step > 1 else step)
         # Of a queue without quota there are no rows, so a run may have none.
         self._times, self._place = np.unique(self._table["time"].values.astype("i8"), return_inverse=True)
 
@@ -109,8 +111,11 @@ class Timeline:
             ManifestError: It is a fleet, or something is wrong with it.
         """
         if scenario.fleet is not None:
-            remedy = "run it with kueuecore simulate"
-            raise ManifestError.of("the page shows runs of one cluster, and this is a fleet", field="fleet", remedy=remedy)
+            message, remedy = (
+                "the page shows runs of one cluster, and this is a fleet",
+                "run it with kueuecore simulate",
+            )
+            raise ManifestError.of(message, field="fleet", remedy=remedy)
         outcome = run_scenario(scenario)
         assert outcome.run is not None, "a cluster has a run"
         return cls(outcome.run, title=title, command=command, notes=(*outcome.warnings, *outcome.notes))
@@ -151,7 +156,7 @@ class Timeline:
 
     @cached_property
     def curves(self) -> list[tuple[str, str, str]]:
-        """Title, points of an SVG polyline in a box of 1000 by 100, and the most, for jobs that wait and what is used."""
+        """Curves of jobs that wait and of usage: title, points of a polyline in a box of 1000 by 100, and the most."""
         found = []
         table, n_steps = self._table, len(self._times)
         queue = table["cluster_queue"].values
@@ -188,9 +193,7 @@ class Timeline:
 
     def _queue(self, row: int) -> QueueAt:
         table = self._table
-        flavor, resource = (
-            (table[name].words or ())[int(table[name].values[row])] for name in ("flavor", "resource")
-        )
+        flavor, resource = ((table[name].words or ())[int(table[name].values[row])] for name in ("flavor", "resource"))
         nominal, usage, borrowed, pending = (
             int(table[name].values[row]) for name in ("nominal", "usage", "borrowed", "pending")
         )

@@ -112,9 +112,11 @@ class WhatIfForm:
             namespace, _, name = key.partition("/")
             workload = view.engine.workload(name, namespace=namespace)
         queue = asked.get("queue", "") or (workload.cluster_queue if workload else None) or ""
-        rows = tuple(_row(view, row, asked) for row in _chain(view.quota, queue)[:_MOST_ROWS]) if queue else ()
-        texts = {name: asked.get(name, "").strip() for name in ("priority", "edits", "deletions")}
-        return cls(queue, workload, rows, job=asked.get("job", "").replace("\r\n", "\n"), **texts)
+        found = [_row(view, row, asked) for row in _chain(view.quota, queue)[:_MOST_ROWS]] if queue else []
+        rows = tuple(row for row in found if row.fields)
+        priority, edits, deletions = (asked.get(name, "").strip() for name in ("priority", "edits", "deletions"))
+        job = asked.get("job", "").replace("\r\n", "\n")
+        return cls(queue, workload, rows, priority=priority, job=job, edits=edits, deletions=deletions)
 
     @property
     def asks(self) -> dict[str, str]:

@@ -72,9 +72,7 @@ def _server(options: argparse.Namespace) -> PageServer:
 
     if _names_scenario(options.paths):
         return PageServer(port=options.port, run=_timeline(options))
-    source = options.source or source_of(options)
-    source.state()  # what is wrong with it is said here, not on the page
-    return PageServer(port=options.port, source=source)
+    return PageServer(port=options.port, source=options.source or source_of(options))
 
 
 def _names_scenario(paths: list[str]) -> bool:

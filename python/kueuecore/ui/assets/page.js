@@ -220,6 +220,7 @@ function isPaused() {
 }
 
 function noteStale() {
+  if (!newest) return;
   for (const section of document.querySelectorAll("section[data-answered]")) {
     if (section.dataset.answered === newest || section.querySelector(".stale")) continue;
     const note = document.createElement("p");
