@@ -34,8 +34,17 @@ class Shown:
 
 def workload_path(key: str) -> str:
     """Return the path of a workload's page."""
+    return f"/workloads/{_key(key)}"
+
+
+def answer_path(key: str, part: str) -> str:
+    """Return the path of the answer to a question about a workload."""
+    return f"/answers/{part}/{_key(key)}"
+
+
+def _key(key: str) -> str:
     namespace, _, name = key.partition("/")
-    return f"/workloads/{quote(namespace, safe='')}/{quote(name, safe='')}"
+    return f"{quote(namespace, safe='')}/{quote(name, safe='')}"
 
 
 def rendered(template: str, facts: Mapping[str, object], *, status: int = 200) -> HTMLResponse:
@@ -62,6 +71,7 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {
         "counted": counted,
         "path": lambda text: quote(str(text), safe=""),
+        "answer_path": answer_path,
         "workload_path": workload_path,
         "span": span,
     }

@@ -51,10 +51,10 @@ class StatePages:
         return {
             "/": self.cohorts,
             "/queues": self.queues,
-            "/queues/{name}": self.queue,
+            "/queues/{name:path}": self.queue,
             "/workloads": self.workloads,
-            "/workloads/{namespace}/{name}": self.workload,
-            "/workloads/{namespace}/{name}/{part}": self.part,
+            "/workloads/{namespace}/{name:path}": self.workload,
+            "/answers/{part}/{namespace}/{name:path}": self.part,
             "/what-if": self.what_if,
             "/nodes": self.nodes,
             "/events": self.events,

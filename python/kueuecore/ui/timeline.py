@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -97,9 +96,9 @@ class Timeline:
 
     def __init__(self, run: Run, *, title: str, command: str, notes: Sequence[str] = ()) -> None:
         self.run, self.title, self.command, self.notes = run, title, command, notes
-        seconds = max((run.end - run.start) / SECOND_NS, 0.001)
-        step = seconds / _STEPS
-        self._table: Table = Results.of(run).cluster_queues(step_seconds=ceil(step) if step > 1 else step)
+        # Times are in milliseconds, so the last step is the end.
+        step = max((run.end - run.start) // _STEPS, 1)
+        self._table: Table = Results.of(run).cluster_queues(step_seconds=step / SECOND_NS)
         # Of a queue without quota there are no rows, so a run may have none.
         self._times, self._place = np.unique(self._table["time"].values.astype("i8"), return_inverse=True)
 
@@ -146,7 +145,7 @@ class Timeline:
         return Moment(
             index,
             span(time - self.run.start),
-            format_time(time),
+            format_time(round(time / SECOND_NS) * SECOND_NS),
             queues,
             sum(pending.values()),
             [(kind, n) for kind, n in kinds if n],
@@ -208,7 +207,7 @@ class Timeline:
             quantity_of(resource, borrowed),
             pending,
             (usage - borrowed) * 1000 // scale,
-            borrowed * 1000 // scale,
+            usage * 1000 // scale - (usage - borrowed) * 1000 // scale,
             min(1000, nominal * 1000 // scale) if is_limited else 1000,
         )
 

@@ -58,7 +58,7 @@ class ListQuery:
             stage=asked.get("stage", "") if asked.get("stage", "") in list(map(str, Stage)) else "",
             text=asked.get("text", "").strip(),
             sort=sort if sort.removeprefix("-") in COLUMNS else "workload",
-            page=int(page) if page.isascii() and page.isdigit() and 0 < len(page) < 8 else 1,
+            page=max(1, int(page)) if page.isascii() and page.isdigit() and len(page) < 8 else 1,
         )
 
     @property
