@@ -121,8 +121,7 @@ async function answerForm(form, region) {
     const fresh = (await fetched(url)).getElementById(region.id);
     if (!fresh) throw new Error("no answer");
     region.replaceChildren(...fresh.childNodes);
-    const target = region.querySelector("[aria-invalid=true], [data-focus], .slider input");
-    if (target) target.focus();
+    (region.querySelector("[aria-invalid=true]") ?? region.querySelector("[data-focus], .slider input"))?.focus();
   } catch {
     note.className = "warning";
     note.textContent = "There is no answer: the server may have stopped. Start kueuecore ui again, then try again.";
@@ -166,37 +165,45 @@ document.addEventListener("click", async event => {
 
 // The slider of a run.
 
-let steps = 0;
+let asking = false;
+let moved = false;
 
 async function showStep() {
-  const form = document.querySelector(".slider");
-  const mine = ++steps;
-  const page = await fetched("/timeline?" + new URLSearchParams(new FormData(form)));
-  if (mine !== steps) return;
-  updateById("step", page);
-  const fresh = page.getElementById("at");
-  if (fresh) form.elements.at.setAttribute("aria-valuetext", fresh.getAttribute("aria-valuetext"));
+  moved = true;
+  if (asking) return;
+  asking = true;
+  // While one step is fetched, the slider may pass many.
+  while (moved) {
+    moved = false;
+    const form = document.querySelector(".slider");
+    const page = form && await fetched("/timeline?" + new URLSearchParams(new FormData(form))).catch(() => null);
+    const fresh = page?.getElementById("at");
+    if (!fresh) continue;
+    updateById("step", page);
+    form.elements.at.setAttribute("aria-valuetext", fresh.getAttribute("aria-valuetext"));
+  }
+  asking = false;
 }
 
 document.addEventListener("input", event => { if (event.target.id === "at") showStep(); });
 
-let playing = 0;
+function show(button, isPlaying) {
+  button.setAttribute("aria-pressed", String(isPlaying));
+  button.textContent = isPlaying ? "Stop" : "Play";
+}
 
-function play(button) {
-  if (playing) {
-    clearInterval(playing);
-    playing = 0;
-  } else {
-    const at = document.getElementById("at");
-    if (at.value === at.max) at.value = 0;
-    playing = setInterval(() => {
-      if (!at.isConnected || at.value === at.max) return play(button);
-      at.value = Number(at.value) + 1;
-      showStep();
-    }, 400);
+async function play(button) {
+  const at = document.getElementById("at");
+  const isPlaying = () => at.isConnected && button.getAttribute("aria-pressed") === "true";
+  if (isPlaying()) return show(button, false);
+  show(button, true);
+  if (at.value === at.max) at.value = 0;
+  while (isPlaying() && at.value !== at.max) {
+    at.value = Number(at.value) + 1;
+    await showStep();
+    await new Promise(over => setTimeout(over, 400));
   }
-  button.setAttribute("aria-pressed", String(Boolean(playing)));
-  button.textContent = playing ? "Stop" : "Play";
+  show(button, false);
 }
 
 document.addEventListener("click", event => {
