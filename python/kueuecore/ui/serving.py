@@ -40,6 +40,8 @@ class PageServer(uvicorn.Server):
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self.socket.bind((_HOST, port))
+            # A browser may come before the server is up.
+            self.socket.listen()
         except OSError:
             self.socket.close()
             raise
@@ -90,8 +92,6 @@ def serve_page(server: PageServer, say: Callable[[str], None], *, opens: bool) -
         opens: Open a browser?
     """
     say(server.address)
-    # The socket listens from here on, so that a browser may come before the server is up.
-    server.socket.listen()
     if opens:
         webbrowser.open(server.address)
     # uvicorn raises it again once everything is closed.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +64,6 @@ class Page:
 def served(source: StateSource | None = None, *, run: Timeline | None = None) -> Iterator[Page]:
     """Serve a page in another thread."""
     server = PageServer(source=source, run=run)
-    server.socket.listen()
     thread = threading.Thread(target=server.serve_until_stopped, daemon=True)
     thread.start()
     try:
@@ -117,5 +116,5 @@ class ChangingSource:
     def state(self) -> SettledState:
         return self._now.state()
 
-    def events(self, namespace: str, names: Sequence[str]) -> list[JsonObject]:
+    def events(self, namespace: str, names: Iterable[str]) -> list[JsonObject]:
         return self._now.events(namespace, names)

@@ -88,7 +88,8 @@ def test_heads_are_answered(page: Page) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/nope", "/assets/page.css", "/answers/why/team-b/everything-at-once"])
 def test_every_answer_keeps_to_itself(page: Page, path: str) -> None:
-    for headers in (None, {}):
+    strangers: dict[str, str] = {}
+    for headers in (None, strangers):
         found = page.get(path, headers=headers).headers
         policy = dict(part.strip().partition(" ")[::2] for part in found["content-security-policy"].split(";"))
         assert policy == {

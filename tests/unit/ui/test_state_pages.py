@@ -149,10 +149,10 @@ def hostile_objects() -> list[dict[str, Any]]:
     """A dump in which everything that a stranger can name is hostile."""
     condition = {"type": "QuotaReserved", "status": "False", "reason": HOSTILE, "message": HOSTILE}
     condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
-    pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [{"name": "c"}]}}}
+    pods: dict[str, Any] = {"name": "main", "count": 1, "template": {"spec": {"containers": [{"name": "c"}]}}}
     pods["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "9"}}
     flavor = {"name": HOSTILE, "resources": [{"name": "cpu", "nominalQuota": "1"}]}
-    queue = {"cohortName": HOSTILE, "namespaceSelector": {}}
+    queue: dict[str, Any] = {"cohortName": HOSTILE, "namespaceSelector": {}}
     queue["resourceGroups"] = [{"coveredResources": ["cpu"], "flavors": [flavor]}]
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}},

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.progress import ctrl_c_raises
 from kueuecore.cli.state_file import add_state
 from kueuecore.cli.state_source import source_of
 from kueuecore.cli.streams import to_stderr, write
@@ -63,7 +64,8 @@ def run(options: argparse.Namespace) -> int:
         reason = error.strerror or str(error)
         to_stderr(f"kueuecore ui: cannot listen on 127.0.0.1:{options.port}: {reason}; choose another --port, or none")
         return ExitCode.UNAVAILABLE
-    serve_page(server, lambda line: write(line + "\n"), opens=options.open)
+    with ctrl_c_raises():
+        serve_page(server, lambda line: write(line + "\n"), opens=options.open)
     return ExitCode.OK
 
 
