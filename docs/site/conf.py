@@ -42,6 +42,7 @@ SIDEBAR = {
         "what-if",
         "unblock",
         "eta",
+        "ui",
         "check",
         "charts-and-kustomizations",
         "test",

@@ -56,6 +56,7 @@ def packages(modules: set[str]) -> set[str]:
         (("eta", "--help"), 452, 189),
         (("simulate", SCENARIO), 442, 204),
         (("compare", "--help"), 462, 205),
+        (("ui", "--help"), 232, 121),
     ],
     ids=[
         "version",
@@ -71,6 +72,7 @@ def packages(modules: set[str]) -> set[str]:
         "eta",
         "simulate",
         "compare",
+        "ui",
     ],
 )
 def test_a_command_imports_little(arguments: tuple[str, ...], most: int, most_of_ours: int) -> None:
