@@ -10,7 +10,6 @@ from importlib.resources import files
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -35,7 +34,7 @@ _Handler = Callable[[Request], Shown | Response] | Callable[[Request], Awaitable
 
 def application(
     *, token: str, port: int, source: StateSource | None = None, run: Timeline | None = None
-) -> tuple[Starlette, Callable[[], None]]:
+) -> tuple[Guard, Callable[[], None]]:
     """Return the page of a state, or of a run, and what to call before the server stops.
 
     Args:
@@ -65,9 +64,9 @@ def application(
     found = Starlette(
         routes=[Route(path, pages.endpoint(handler), methods=["GET"]) for path, handler in handlers.items()],
         exception_handlers={HTTPException: pages.not_found, Exception: pages.bug},
-        middleware=[Middleware(Guard, token=token, port=port)],
     )
-    return found, close
+    # Around everything, so that pages about failures are guarded too.
+    return Guard(found, token=token, port=port), close
 
 
 class _Pages:

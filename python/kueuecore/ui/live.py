@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator
 
 from kueuecore.cli.state_source import StateSource
@@ -65,7 +66,11 @@ class Live:
     def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
         version = self._source.version
         while not self._is_over and not loop.is_closed():
-            found = self._source.wait(version, seconds=_WAIT_SECONDS)
+            try:
+                found = self._source.wait(version, seconds=_WAIT_SECONDS)
+            except ManifestError:
+                time.sleep(_WAIT_SECONDS)
+                continue
             is_new, version = found != version, found
             if not is_new or not self._pages:
                 continue

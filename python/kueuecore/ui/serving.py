@@ -10,7 +10,6 @@ from contextlib import suppress
 from types import FrameType
 
 import uvicorn
-from starlette.applications import Starlette
 
 from kueuecore.cli.state_source import StateSource
 from kueuecore.ui.app import application
@@ -47,8 +46,6 @@ class PageServer(uvicorn.Server):
             raise
         self.port: int = self.socket.getsockname()[1]
         self._token = secrets.token_urlsafe(32)
-        app: Starlette
-        self._close: Callable[[], None]
         app, self._close = application(token=self._token, port=self.port, source=source, run=run)
         config = uvicorn.Config(
             app,

@@ -12,6 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from kueuecore._json import JsonObject, list_at, object_at
 from kueuecore._spans import span
+from kueuecore.answers.explanation import Fate
 from kueuecore.cli.state_source import StateSource
 from kueuecore.errors import ObjectRef, UnknownObjectError
 from kueuecore.states import Stage
@@ -212,7 +213,7 @@ def _cut(part: Part, document: JsonObject) -> dict[str, object]:
     for search in list_at(document, "searches"):
         holders += [object_at(holder) for holder in list_at(search, "holders")]
     # Those that would give way come first: they are what a reader looks for.
-    holders.sort(key=lambda holder: str(holder.get("verdict", "")) != "Preempted")
+    holders.sort(key=lambda holder: str(holder.get("verdict", "")) != Fate.VICTIM)
     return {
         "ahead": ahead[:MOST_ROWS],
         "n_ahead_more": max(0, len(ahead) - MOST_ROWS),

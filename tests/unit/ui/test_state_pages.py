@@ -6,6 +6,7 @@ import html
 import json
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ import pytest
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
+from kueuecore._json import JsonValue
+from kueuecore.ui.questions import PARTS, Answer
+from kueuecore.ui.rendering import rendered
+from kueuecore.ui.state_view import WorkloadRow
 from tests.unit.ui.pages import EXAMPLES, ChangingSource, Page, served, source_at
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -220,3 +225,56 @@ def test_a_state_that_cannot_be_read_any_more_is_said_and_the_last_one_stays() -
         assert "It is not the newest: the cluster does not answer; see if it runs" in got.text
         assert len(rows_of(got.text)) == 7
         assert command(got.text) == ["kueuecore run --context test -A -o wide"]
+
+
+def test_a_bug_is_a_page_too(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("a mistake of ours")
+
+    monkeypatch.setattr("kueuecore.ui.state_pages.WorkloadPage.of", fails)
+    with served(source_at(str(EXAMPLES / "two-teams"))) as page:
+        got = page.get("/workloads")
+        assert got.status == 500
+        assert "please report it with what the command has printed" in got.text
+        assert "a mistake of ours" not in got.text
+        assert "default-src 'none'" in got.headers["content-security-policy"]
+        assert page.get("/queues").status == 200
+    assert "RuntimeError: a mistake of ours" in capfd.readouterr().err
+
+
+def test_a_history_is_shown_step_by_step() -> None:
+    row = source_at(str(EXAMPLES / "two-teams")).state().engine.workload("everything-at-once", namespace="team-b")
+    steps: list[JsonValue] = [
+        {"at": "2026-01-01T00:00:00Z", "before": None, "what": "Queued", "rule": None, "sentence": HOSTILE, "count": 1},
+        {
+            "at": None,
+            "before": "2026-01-02T00:00:00Z",
+            "what": "Evicted",
+            "rule": "04 \u00a72",
+            "sentence": "by x",
+            "count": 3,
+        },
+    ]
+    answer = Answer({"steps": steps, "notRecorded": ["who queued it"]}, "kueuecore history x y")
+    part = next(part for part in PARTS if part.name == "history")
+    facts = {
+        "row": WorkloadRow(row, None, None),
+        "part": part,
+        "answer": answer,
+        "asked": {},
+        "version": 1,
+        "command": "",
+    }
+    page = {"title": "t", "path": "/", "has_state": True, "is_live": False, "view": None}
+    text = bytes(rendered("part", {**page, **facts}).body).decode()
+    said = words(text)
+    assert "2026-01-01T00:00:00Z Queued <script>alert('x')</script>\\u202e" in said
+    assert "before 2026-01-02T00:00:00Z Evicted 3 times by x 04 \u00a72" in said
+    assert "Not recorded any more: who queued it" in said
+    assert ESCAPED in text
+
+
+def test_the_history_is_asked_if_there_is_such_a_command(page: Page) -> None:
+    has_command = find_spec("kueuecore.cli.commands.history") is not None
+    assert (f"/answers/history/{WAITING}" in page.get(f"/workloads/{WAITING}").text) == has_command
+    assert page.get(f"/answers/history/{WAITING}").status == (200 if has_command else 404)
