@@ -119,6 +119,7 @@ attack: $(STAMPS)/extension ## feed bad input to every entry point for SECONDS=6
 .PHONY: pictures
 pictures: $(STAMPS)/extension ## regenerate the pictures in docs/
 	$(PY) -m scripts.pictures
+	$(PY) -m scripts.ui_pictures
 
 .PHONY: api
 api: $(STAMPS)/extension ## regenerate docs/api.md from the docstrings

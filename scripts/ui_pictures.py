@@ -36,6 +36,8 @@ def main(folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     program = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    if program is None:
+        raise SystemExit("these pictures need a browser: apt-get install chromium-headless-shell")
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
         for file, path, address, height, is_dark in PICTURES:

@@ -20,6 +20,7 @@ from kueuecore.ui.guard import Guard
 from kueuecore.ui.live import Live
 from kueuecore.ui.rendering import Shown, rendered
 from kueuecore.ui.run_pages import RunPages
+from kueuecore.ui.slow_answers import GoneError
 from kueuecore.ui.state_pages import StatePages
 from kueuecore.ui.state_view import Views
 from kueuecore.ui.timeline import Timeline
@@ -89,6 +90,8 @@ class _Pages:
                 if isinstance(shown, Response):
                     return shown
                 return await run_in_threadpool(self._page, request, shown)
+            except GoneError:
+                return Response(status_code=204)
             except UnknownObjectError as error:
                 return self._failure(request, 404, "Not there", [str(error)], _GONE)
             except ManifestError as error:

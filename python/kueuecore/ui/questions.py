@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 
-from kueuecore._json import JsonObject, JsonValue, list_at
+from kueuecore._json import JsonObject, list_at, object_at
+from kueuecore.answers.explanation import Fate
 from kueuecore.cli.asking import Answered, ask
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.state_source import FileSource, StateSource
 
-__all__ = ["PARTS", "Answer", "Part", "ask_part", "heredoc", "list_command", "problems_in"]
+__all__ = ["MOST_ROWS", "PARTS", "Answer", "Part", "answer_of", "ask_part", "heredoc", "list_command", "parts"]
 
 _AS_JSON = ("-o", "json", "-q")
 _SUMMARY = re.compile(r"kueuecore: [0-9]+ problems?, nothing was decided")
@@ -31,19 +32,19 @@ class Part:
         name: Its name in addresses.
         title: The question.
         command: The command that answers it.
-        again: What the button says that asks it again.
+        is_slow: Whether it may take long.
     """
 
     name: str
     title: str
     command: str
-    again: str = "Ask again"
+    is_slow: bool = False
 
 
 PARTS = (
     Part("why", "Why is it where it is?", "explain"),
-    Part("unblock", "What would admit it?", "unblock"),
-    Part("eta", "When will it be admitted?", "eta"),
+    Part("unblock", "What would admit it?", "unblock", is_slow=True),
+    Part("eta", "When will it be admitted?", "eta", is_slow=True),
     Part("history", "What has happened to it?", "history"),
 )
 
@@ -96,7 +97,8 @@ def ask_part(source: StateSource, part: Part, key: str, asked: Mapping[str, str]
         arguments += [f"--arrivals={asked['arrivals']}"] if asked.get("arrivals") else []
         # In this process: the page should end when its server does.
         arguments += ["--workers=1", "--budget=10s"]
-    return answer_of(ask(source, part.command, *arguments, *_AS_JSON))
+    answer = answer_of(ask(source, part.command, *arguments, *_AS_JSON))
+    return replace(answer, document=_cut(answer.document)) if part.name == "why" else answer
 
 
 def answer_of(answered: Answered, *, given: str = "") -> Answer:
@@ -141,7 +143,20 @@ def list_command(source: StateSource, *arguments: str) -> str:
     return shlex.join(["kueuecore", "run", *source.arguments, *everything, *arguments])
 
 
-def first_of(rows: JsonValue, *path: str) -> tuple[list[JsonValue], int]:
-    """Return the first rows of a list in an answer, and how many more there are."""
-    found = list_at(rows, *path)
-    return found[:MOST_ROWS], max(0, len(found) - MOST_ROWS)
+def _cut(document: JsonObject) -> JsonObject:
+    """Of the lists in an explanation that may have thousands of rows, keep the first, and how many more there are."""
+    if not document:
+        return document
+    ahead = list_at(document, "workload", "whyAhead")
+    holders = [object_at(row) for search in list_at(document, "searches") for row in list_at(search, "holders")]
+    # Those that would give way are what a reader looks for.
+    holders.sort(key=lambda holder: holder.get("verdict") != Fate.VICTIM)
+    return {
+        **document,
+        "workload": {**object_at(document, "workload"), "ahead": None, "whyAhead": None},
+        "searches": None,
+        "ahead": ahead[:MOST_ROWS],
+        "nMoreAhead": max(0, len(ahead) - MOST_ROWS),
+        "holders": [*holders[:MOST_ROWS]],
+        "nMoreHolders": max(0, len(holders) - MOST_ROWS),
+    }

@@ -12,13 +12,12 @@ from starlette.responses import Response, StreamingResponse
 
 from kueuecore._json import JsonObject, list_at, object_at
 from kueuecore._spans import span
-from kueuecore.answers.explanation import Fate
 from kueuecore.cli.state_source import StateSource
 from kueuecore.errors import ObjectRef, UnknownObjectError
 from kueuecore.states import Stage
 from kueuecore.ui.live import Live
 from kueuecore.ui.node_map import flavor_maps
-from kueuecore.ui.questions import MOST_ROWS, Answer, Part, ask_part, list_command, parts
+from kueuecore.ui.questions import MOST_ROWS, Answer, ask_part, list_command, parts
 from kueuecore.ui.quota_tree import bars_of, quota_tree, walked
 from kueuecore.ui.rendering import Shown
 from kueuecore.ui.slow_answers import SlowAnswers
@@ -44,7 +43,9 @@ class StatePages:
         self._source = source
         self._views = views
         self._live = live
-        self._answers: SlowAnswers[Answer] = SlowAnswers(lambda answer: answer.is_good)
+        self._quick: SlowAnswers[Answer] = SlowAnswers(lambda answer: answer.is_good)
+        # A reader who goes from one workload to the next does not wait for what the last one has asked.
+        self._slow: SlowAnswers[Answer] = SlowAnswers(lambda answer: answer.is_good)
         self._forms: SlowAnswers[WhatIfForm] = SlowAnswers(lambda form: True)
 
     def handlers(self) -> dict[str, Callable[[Request], Any]]:
@@ -152,11 +153,14 @@ class StatePages:
             raise HTTPException(404)
         asked = {key: request.query_params.get(key, "").strip() for key in ("tries", "runs", "arrivals")}
         question = (view.version, part.name, row.key, tuple(asked.items()))
-        answer = await self._answers.answer(
-            question, lambda: ask_part(self._source, part, row.key, asked, n_workloads=len(view.workloads))
+        answers = self._slow if part.is_slow else self._quick
+        answer = await answers.answer(
+            question,
+            lambda: ask_part(self._source, part, row.key, asked, n_workloads=len(view.workloads)),
+            is_gone=request.is_disconnected,
         )
-        facts = {"row": row, "part": part, "answer": answer, "asked": asked, **_cut(part, answer.document)}
-        return Shown("part", {**facts, "version": view.version, "command": ""})
+        facts = {"row": row, "part": part, "answer": answer, "asked": asked, "version": view.version, "command": ""}
+        return Shown("part", facts)
 
     async def what_if(self, request: Request) -> Shown:
         """The form that tries changes, with what would move."""
@@ -164,7 +168,9 @@ class StatePages:
         form = WhatIfForm.of(view, request.query_params)
         if "ask" in request.query_params:
             question = (view.version, form.workload and form.workload.key, tuple(sorted(form.asks.items())))
-            form = await self._forms.answer(question, lambda: form.answered(self._source))
+            form = await self._forms.answer(
+                question, lambda: form.answered(self._source), is_gone=request.is_disconnected
+            )
         return Shown("what_if", {"form": form, "queue_names": view.engine.cluster_queues(), "command": ""})
 
     def nodes(self, request: Request) -> Shown:
@@ -202,24 +208,6 @@ def _waited(view: StateView, row: WorkloadRow | None) -> str:
     if row is None or row.since is None or row.state.stage is not Stage.PENDING:
         return ""
     return span(max(0, view.state.now - row.since))
-
-
-def _cut(part: Part, document: JsonObject) -> dict[str, object]:
-    """Of lists that may have thousands of rows, the first, and how many more there are."""
-    if part.name != "why" or not document:
-        return {}
-    ahead = list_at(document, "workload", "whyAhead")
-    holders: list[JsonObject] = []
-    for search in list_at(document, "searches"):
-        holders += [object_at(holder) for holder in list_at(search, "holders")]
-    # Those that would give way come first: they are what a reader looks for.
-    holders.sort(key=lambda holder: str(holder.get("verdict", "")) != Fate.VICTIM)
-    return {
-        "ahead": ahead[:MOST_ROWS],
-        "n_ahead_more": max(0, len(ahead) - MOST_ROWS),
-        "holders": holders[:MOST_ROWS],
-        "n_holders_more": max(0, len(holders) - MOST_ROWS),
-    }
 
 
 def _node(node: JsonObject) -> dict[str, object]:

@@ -24,7 +24,6 @@ __all__ = ["Moment", "QueueAt", "Timeline"]
 Ints = npt.NDArray[np.int64]
 
 _STEPS = 160
-_MOST_QUEUES = 30
 _MOST_EVENTS = 12
 _UNLIMITED = np.iinfo(np.int64).max
 _KINDS = list(StepKind)
@@ -171,11 +170,6 @@ class Timeline:
             most = quantity_of(resources[code], int(usage.max(initial=0)))
             found.append((f"{resources[code]} in {flavors[code]}", _points(usage), most))
         return found
-
-    @cached_property
-    def n_left_out(self) -> int:
-        """How many ClusterQueues are not shown, as they use and queue least."""
-        return max(0, len(self._table["cluster_queue"].words or ()) - _MOST_QUEUES)
 
     @cached_property
     def _rank(self) -> dict[str, float]:

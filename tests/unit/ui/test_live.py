@@ -6,12 +6,13 @@ import asyncio
 import http.client
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
-from kueuecore.ui.slow_answers import SlowAnswers
+from kueuecore.ui.slow_answers import GoneError, SlowAnswers
 from tests.unit.ui.pages import EXAMPLES, ChangingSource, Page, served, source_at
 
 
@@ -91,6 +92,35 @@ def test_a_question_is_worked_out_once_however_often_it_is_asked() -> None:
 
     asyncio.run(ask())
     assert set(asked) == {"kueuecore-ui-answer"}
+
+
+def test_what_nobody_waits_for_is_not_begun() -> None:
+    asked: list[str] = []
+    may_go = threading.Event()
+
+    def work(name: str) -> Callable[[], str]:
+        def answer() -> str:
+            asked.append(name)
+            may_go.wait(10)
+            return f"answer to {name}"
+
+        return answer
+
+    async def gone() -> bool:
+        return True
+
+    async def ask() -> None:
+        answers: SlowAnswers[str] = SlowAnswers(lambda _: True, at_once=1)
+        first = asyncio.create_task(answers.answer("first", work("first")))
+        await asyncio.sleep(0)
+        with pytest.raises(GoneError):
+            await answers.answer("second", work("second"), is_gone=gone)
+        may_go.set()
+        assert await first == "answer to first"
+        assert await answers.answer("third", work("third")) == "answer to third"
+
+    asyncio.run(ask())
+    assert asked == ["first", "third"]
 
 
 def test_a_failure_is_passed_on_and_not_kept() -> None:

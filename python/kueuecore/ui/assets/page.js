@@ -255,9 +255,19 @@ async function refresh() {
 
 function follow() {
   if (!newest) return;
-  const stream = new EventSource("/events");
-  stream.addEventListener("message", event => { newest = event.data; refresh(); });
-  addEventListener("pagehide", () => stream.close());
+  let stream = null;
+  // Each stream keeps a connection, of which a browser has six for all tabs: a hidden page needs none.
+  const listen = () => {
+    stream?.close();
+    stream = null;
+    if (document.hidden) return;
+    stream = new EventSource("/events");
+    stream.addEventListener("message", event => { newest = event.data; refresh(); });
+  };
+  document.addEventListener("visibilitychange", listen);
+  addEventListener("pagehide", () => stream?.close());
+  addEventListener("pageshow", event => { if (event.persisted) listen(); });
+  listen();
   const button = document.getElementById("pause");
   const show = () => {
     button.setAttribute("aria-pressed", String(isPaused()));
@@ -271,5 +281,16 @@ function follow() {
   show();
 }
 
+// A browser has few connections to a server, and slow answers keep them: one after the other, the quick ones first.
+async function answerAll() {
+  const sections = [...document.querySelectorAll("section[data-part]")];
+  for (const section of sections) working(section.querySelector(".answer"), "Working on it");
+  sections.sort((one, other) => Number("slow" in one.dataset) - Number("slow" in other.dataset));
+  for (const section of sections) {
+    // Somebody may have asked before its turn.
+    if (!section.dataset.asked) await answerPart(section, section.dataset.part);
+  }
+}
+
 follow();
-for (const section of document.querySelectorAll("section[data-part]")) answerPart(section, section.dataset.part);
+answerAll();
