@@ -12,6 +12,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 from kueuecore.scenarios import read_scenario
 from kueuecore.ui.timeline import Timeline
+from tests.quota_manifests import flavor, local_queue, namespace, queue, workload
 from tests.unit.ui.pages import EXAMPLES, ChangingSource, Page, served, source_at
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -91,6 +92,25 @@ def test_every_page_is_accessible_fits_and_is_loaded_from_here(browser: Any, tea
                 assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
                 assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == back
         assert [text for text in tab.seen if "404" not in text] == []
+        tab.context.close()
+
+
+def test_the_longest_names_fit_on_a_phone(browser: Any, tmp_path: Any) -> None:
+    long, team = "x" * 250, "n" * 60
+    objects = [
+        namespace(team),
+        flavor(long),
+        queue(long, flavor=long, cohort=long),
+        local_queue("lq", long, namespace=team),
+        workload(long, "lq", 9).replace("namespace: team}", f"namespace: {team}}}"),
+    ]
+    (tmp_path / "state.yaml").write_text("".join(objects))
+    with served(source_at(str(tmp_path / "state.yaml"), "--trusted")) as page:
+        tab = opened(browser, page, width=390)
+        what_if = f"/what-if?queue={long}&ask=1&edits=ClusterQueue/{long}:spec.stopPolicy=Hold"
+        for path in ("/", "/queues", f"/queues/{long}", "/workloads", f"/workloads/{team}/{long}", what_if):
+            at(tab, page, path)
+            assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
         tab.context.close()
 
 
