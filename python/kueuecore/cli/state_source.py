@@ -99,7 +99,7 @@ class FileSource:
 
     def manifests(self) -> tuple[Manifest, ...]:
         """Return the objects in the files; of a saved engine, those that it holds."""
-        return self._state.given or self._state.world.manifests
+        return self._state.given or tuple(self._state.world.manifests)
 
     def state(self) -> SettledState:
         """Return the state."""
