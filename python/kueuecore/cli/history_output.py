@@ -97,7 +97,7 @@ def _row(step: Step, last: Step | None, *, is_wide: bool) -> list[Cell]:
 def _time(step: Step) -> str:
     if step.at is None:
         return f"before {format_time(step.before)}" if step.before is not None else "-"
-    return format_time(step.at) + (f" to {format_time(step.until)}" if step.until is not None else "")
+    return format_time(step.at)
 
 
 def _step(step: Step) -> JsonObject:

@@ -175,7 +175,10 @@ def _quota(workload: JsonObject) -> Iterator[Found]:
     if is_true(workload, "QuotaReserved"):
         queue = text_at(workload, "status", "admission", "clusterQueue")
         facts = Facts(queue=queue, flavors=flavors_of(workload)).filled(facts_in(message))
-        yield Found(at=at, what=What.QUOTA_RESERVED, facts=facts, reason=reason, message=message, sources=source)
+        order = ((_STATUS, 1),)
+        yield Found(
+            at=at, what=What.QUOTA_RESERVED, facts=facts, reason=reason, message=message, sources=source, orders=order
+        )
     elif reserved is not None:
         evicted = condition(workload, "Evicted") if is_true(workload, "Evicted") else None
         lost = time_in(evicted, "lastTransitionTime")
@@ -196,7 +199,7 @@ def _quota(workload: JsonObject) -> Iterator[Found]:
     if is_true(workload, "Admitted"):
         yield found
     elif is_true(workload, "QuotaReserved"):
-        yield replace(found, what=What.WAITING)
+        yield replace(found, what=What.WAITING, orders=((_STATUS, 2),))
 
 
 def _checks(workload: JsonObject) -> Iterator[Found]:

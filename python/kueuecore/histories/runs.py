@@ -9,7 +9,7 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore.decisions import Decision, Event
 from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef, UnknownObjectError
-from kueuecore.histories.conditions import flavors_of, steps_of_workload
+from kueuecore.histories.conditions import created_facts, flavors_of, steps_of_workload
 from kueuecore.histories.events import found_in_event
 from kueuecore.histories.facts import Facts, Found
 from kueuecore.histories.merging import merged
@@ -60,6 +60,10 @@ def history_of_cycles(
     after: JsonObject = {**given, "status": dict(state.status)}
     before, missing = steps_of_workload(given, cluster_queue=state.cluster_queue or "")
     own, _ = steps_of_workload(after, cluster_queue=state.cluster_queue or "")
+    if given and not any(step.what is What.CREATED for step in before) and settled.log:
+        # What has no time of creation is created when the run begins.
+        facts = created_facts(given, state.cluster_queue or "")
+        before.append(Found(at=settled.log[0][0], what=What.CREATED, facts=facts, sources=("run",)))
     of_cycles = [found for at, entry in settled.log for found in _of_entry(at, entry, state.key)]
     found = merged([*before, *(step for step in own if step not in before), *of_cycles])
     uids = Uids(objects)
@@ -69,7 +73,7 @@ def history_of_cycles(
     )
 
 
-def history_of_run(run: Run, key: str) -> Timeline:
+def history_of_run(run: Run, key: str, *, job: str = "") -> Timeline:
     """Return what has happened to a workload in a run through virtual time.
 
     A run always records who was admitted, preempted by whom, and finished; with `messages` also why it waited, and all
@@ -78,6 +82,7 @@ def history_of_run(run: Run, key: str) -> Timeline:
     Args:
         run: What `simulate` or `VirtualCluster.run` returned.
         key: The `namespace/name` of the Workload.
+        job: Its job, as `Kind namespace/name`, if it is known.
 
     Raises:
         UnknownObjectError: The run has no such Workload.
@@ -89,10 +94,11 @@ def history_of_run(run: Run, key: str) -> Timeline:
     number = keys.index(key)
     state = _state(run.engine, namespace, name)
     events = [(at, event) for at, event in run.events if event.key == key]
+    log = UsageLog.of(run)
     found = merged(
         [
-            *_of_steps(run, number, state),
-            *_reservations(run, number),
+            *_of_steps(run, number, _created_facts(log, number, state, job)),
+            *_reservations(log, number),
             *_preemptions(run, number),
             *(_of_event(at, event, "event") for at, event in events),
         ]
@@ -127,22 +133,27 @@ def _of_event(at: int, event: Event, source: str) -> Found:
     return replace(found, sources=(f"{source} {event.reason}".rstrip(),))
 
 
-def _of_steps(run: Run, number: int, state: WorkloadState | None) -> Iterator[Found]:
+def _created_facts(log: UsageLog, number: int, state: WorkloadState | None, job: str) -> Facts:
+    """Where it comes from; of one that the run no longer holds, only its ClusterQueue is known."""
+    if state is None:
+        home = int(log.home[number])
+        return Facts(owner=job, queue=log.queue_names[home] if home >= 0 else "")
+    queue = state.cluster_queue or ""
+    return Facts(owner=job, local_queue=state.local_queue, queue=queue, priority=str(state.priority))
+
+
+def _of_steps(run: Run, number: int, created: Facts) -> Iterator[Found]:
     kinds, table = list(StepKind), run.step_table
     for row in table[table["workload"] == number]:
-        what = _STEPS[kinds[int(row["kind"])]]
-        facts, reason = Facts(), ""
-        if what is What.CREATED and state is not None:
-            queue = state.cluster_queue or ""
-            facts = Facts(local_queue=state.local_queue, queue=queue, priority=str(state.priority))
-        elif what is What.FINISHED:
+        what, reason = _STEPS[kinds[int(row["kind"])]], ""
+        if what is What.FINISHED:
             reason = "Failed" if run.failed[number] else "Succeeded"
+        facts = created if what is What.CREATED else Facts()
         yield Found(at=int(row["time"]), what=what, facts=facts, reason=reason, sources=("run",))
 
 
-def _reservations(run: Run, number: int) -> Iterator[Found]:
+def _reservations(log: UsageLog, number: int) -> Iterator[Found]:
     """When it got quota: a change of what it holds while it runs is none."""
-    log = UsageLog.of(run)
     released = None
     for change in (log.workload == number).nonzero()[0].tolist():
         at = int(log.time[change])

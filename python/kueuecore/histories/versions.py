@@ -62,4 +62,6 @@ def history_of_versions(versions: Sequence[WorkloadVersion], *, keys: Mapping[st
 
 def _what(step: Found) -> tuple[object, ...]:
     """What a step says, to tell whether an earlier version said it too."""
+    if step.what is What.CREATED:
+        return (step.what,)
     return step.what, step.at, step.reason, step.message, step.facts

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from kueuecore._text import counted
 from kueuecore.histories.facts import Facts, Found
 from kueuecore.histories.timeline import Step, What
+from kueuecore.times import format_time
 
 __all__ = ["step_of", "why_it_gave_way"]
 
@@ -71,7 +72,8 @@ def step_of(found: Found) -> Step:
     if found.facts.place:
         sentence += f" (on {found.facts.place})"
     if found.count > 1:
-        sentence += f" ({counted(found.count, 'time')})"
+        until = "" if found.until is None else f", until {format_time(found.until)}"
+        sentence += f" ({counted(found.count, 'time')}{until})"
     return Step(
         at=found.at,
         before=found.before,
@@ -117,10 +119,11 @@ def why_it_gave_way(facts: Facts, *, victim: str) -> str:
 def _created(found: Found) -> tuple[str, str]:
     facts = found.facts
     of = f" for {facts.owner}" if facts.owner else ""
-    queue = f", queued in LocalQueue {facts.local_queue}" if facts.local_queue else ""
-    into = f" of ClusterQueue {facts.queue}" if facts.queue and queue else ""
-    priority = f" with priority {facts.priority}" if queue and facts.priority else ""
-    return "10 §3", f"created{of}{queue}{into}{priority}"
+    local = f"LocalQueue {facts.local_queue}" if facts.local_queue else ""
+    queue = f"ClusterQueue {facts.queue}" if facts.queue else ""
+    queues = " of ".join(filter(None, (local, queue)))
+    priority = f" with priority {facts.priority}" if queues and facts.priority else ""
+    return "10 §3", f"created{of}" + (f", queued in {queues}{priority}" if queues else "")
 
 
 def _waiting(found: Found) -> tuple[str, str]:

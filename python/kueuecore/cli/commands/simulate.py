@@ -10,6 +10,7 @@ from contextlib import redirect_stdout
 from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
@@ -17,7 +18,7 @@ from kueuecore._text import counted, shown
 from kueuecore.cli.documents import document_head, release_document
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.kueue_release import add_kueue, asked_release
-from kueuecore.cli.options import add_style, seed, step_seconds
+from kueuecore.cli.options import HISTORY_HELP, add_style, seed, step_seconds
 from kueuecore.cli.output_files import remove, require_folder, write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, job_progress
@@ -39,6 +40,9 @@ from kueuecore.scenarios import (
 from kueuecore.simulation import Checkpoint
 from kueuecore.times import SECOND_NS, format_time
 
+if TYPE_CHECKING:
+    from kueuecore.histories.timeline import Timeline
+
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
 DESCRIPTION = """\
@@ -50,6 +54,7 @@ EXAMPLES = """\
   kueuecore simulate examples/scenario/scenario.yaml
   kueuecore simulate scenario.yaml --seed 2 -o wide   another seed, and a row for every job
   kueuecore simulate scenario.yaml -o json | jq '.clusterQueues[].waitSeconds'
+  kueuecore simulate scenario.yaml --history team-a/train   what happened to one job, step by step
   kueuecore simulate year.yaml --checkpoint year.checkpoint --resume   continue an interrupted run
 """
 
@@ -89,6 +94,7 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     out = add.add_argument_group("output")
     help_text = "table (the default); wide: every job, no wrapping; json: everything, as one document"
     out.add_argument("-o", "--output", choices=["table", "wide", "json"], default="table", help=help_text)
+    out.add_argument("--history", metavar="WORKLOAD", action="append", default=[], help=HISTORY_HELP)
     help_text = "write an HTML page with charts to this file; needs the extra `report`"
     out.add_argument("--report", type=Path, metavar="FILE", help=help_text)
     help_text = "write tables of jobs, ClusterQueues, cohorts, measures and Kueue's metrics to this folder"
@@ -119,14 +125,18 @@ def run(options: argparse.Namespace) -> int:
             _refuse_for_fleets(options)
         try:
             with ctrl_c_raises(), job_progress(scenario.n_jobs, quiet=options.quiet) as progress:
-                outcome = run_scenario(scenario, progress=progress, checkpoint=checkpoint)
+                outcome = run_scenario(scenario, progress=progress, checkpoint=checkpoint, follow=options.history)
+                timelines = _timelines(outcome, options.history)
         except ManifestError as error:
             raise error.in_file(options.scenario) from None
     if not options.quiet:
         to_stderr(*(f"warning: {shown(warning)}" for warning in outcome.warnings))
         to_stderr(*(f"note: {shown(note)}" for note in (*outcome.notes, *map(str, outcome.left_out))))
     is_json = options.output == "json"
-    text = _document(scenario, outcome) if is_json else _report(outcome, style, wide=options.output == "wide") + "\n"
+    is_wide = options.output == "wide"
+    text = (
+        _document(scenario, outcome, timelines) if is_json else _report(outcome, style, timelines, wide=is_wide) + "\n"
+    )
     write_with_files(text, [*_writers(outcome, options)])
     if outcome.ending is ScenarioEnding.INTERRUPTED:
         if checkpoint is not None and checkpoint.path.exists() and not options.quiet:
@@ -207,13 +217,30 @@ def _write_results(results: Results, options: argparse.Namespace) -> None:
         to_stderr(f"note: wrote {', '.join(path.name for path in written)} to {shown(str(options.results))}")
 
 
-def _report(outcome: ScenarioOutcome, style: Style, *, wide: bool) -> str:
+def _timelines(outcome: ScenarioOutcome, names: Sequence[str]) -> tuple[Timeline, ...]:
+    """The histories of some workloads.
+
+    Raises:
+        ManifestError: A name means none of them.
+    """
+    if not names:
+        return ()
+    from kueuecore.cli.scenario_histories import timelines_of  # few runs are asked for one
+
+    return timelines_of(outcome, names)
+
+
+def _report(outcome: ScenarioOutcome, style: Style, timelines: Sequence[Timeline], *, wide: bool) -> str:
     parts = [_summary(outcome)]
     if len(outcome.jobs) <= _MAX_JOBS or wide:
         parts.append(_jobs(outcome, style.wide() if wide else style))
     for title, groups in _groups(outcome):
         parts.append(_waits(title, groups, style, is_fleet=outcome.is_fleet))
     parts.append(_quotas(outcome, style))
+    if timelines:
+        from kueuecore.cli.history_output import timelines_text
+
+        parts.append(timelines_text(timelines, style, is_wide=wide))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -315,7 +342,7 @@ def _amount(units: Fraction | None) -> str:
     return "unlimited" if units is None else number_text(float(units))
 
 
-def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
+def _document(scenario: Scenario, outcome: ScenarioOutcome, timelines: Sequence[Timeline]) -> str:
     """The outcome as one JSON document."""
     document: JsonObject = {
         **document_head(scenario.release),
@@ -361,6 +388,10 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
         ],
         "work": _documents(waits_by(outcome.jobs, "work")),
     }
+    if timelines:
+        from kueuecore.cli.history_output import timeline_document
+
+        document["histories"] = [timeline_document(timeline) for timeline in timelines]
     return json.dumps(document, indent=2) + "\n"
 
 
