@@ -107,6 +107,7 @@ def _step(step: Step) -> JsonObject:
         "until": None if step.until is None else format_time(step.until),
         "what": str(step.what),
         "by": step.by or None,
+        "cluster": step.cluster or None,
         "rule": step.rule or None,
         "link": rule_link(step.rule) if step.rule else None,
         "sentence": step.sentence,

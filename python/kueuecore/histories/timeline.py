@@ -66,6 +66,7 @@ class Step:
         before: A time before which it happened, if `at` is unknown.
         what: What happened.
         by: The workload that caused it, as `namespace/name`; empty if none did, or if it cannot be found any more.
+        cluster: The worker of a fleet on which it happened to the copy there; empty for the Workload itself.
         rule: The section of docs/rules, such as `04 §4.1`; empty if no rule is behind it.
         sentence: What happened, without a full stop.
         reason: Kueue's reason, if there is one.
@@ -79,6 +80,7 @@ class Step:
     before: int | None = None
     what: What
     by: str = ""
+    cluster: str = ""
     rule: str = ""
     sentence: str
     reason: str = ""
@@ -107,5 +109,5 @@ class Timeline(Keyed):
     missing: tuple[str, ...] = ()
 
     def count(self, *kinds: What) -> int:
-        """Return how many of the steps are of these kinds, each as often as it happened."""
-        return sum(step.count for step in self.steps if step.what in kinds)
+        """Return how many of the Workload's own steps are of these kinds, each as often as it happened."""
+        return sum(step.count for step in self.steps if step.what in kinds and not step.cluster)

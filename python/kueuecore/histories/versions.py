@@ -64,4 +64,7 @@ def _what(step: Found) -> tuple[object, ...]:
     """What a step says, to tell whether an earlier version said it too."""
     if step.what is What.CREATED:
         return (step.what,)
+    if step.what is What.DEACTIVATED:
+        # First the condition DeactivationTarget says so, then Evicted.
+        return step.what, step.facts.cause
     return step.what, step.at, step.reason, step.message, step.facts

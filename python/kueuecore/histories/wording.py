@@ -51,11 +51,21 @@ _REQUEUED = {
 }
 _WAITING_RULES = {
     "AdmissionGated": "07 §8",
+    "Deactivated": "07 §9",
+    "Misconfigured": "07 §11",
+    "PendingEvaluation": "07 §11",
     "PreemptionGated": "09 §4.3",
     "Suspended": "07 §10",
     "UnsatisfiedAdmissionChecks": "07 §1",
     "UnsatisfiedChecks": "07 §1",
     "WaitingForPodsReady": "07 §6",
+}
+_WAITING_WORDS = {
+    "couldn't assign flavors": "03 §7",
+    "failed to assign flavors": "03 §7",
+    "Bypassed scheduling evaluation": "05 §4",
+    "Workload has overlapping preemption targets": "04 §7",
+    "Workload no longer fits": "05 §6.4",
 }
 _READY = {"Started": "all its pods are ready", "Recovered": "all its pods are ready again"}
 _NOT_READY = {
@@ -79,6 +89,7 @@ def step_of(found: Found) -> Step:
         before=found.before,
         what=found.what,
         by="" if found.what is What.PREEMPTS else found.facts.by,
+        cluster=found.facts.place,
         rule=rule,
         sentence=sentence,
         reason=found.reason,
@@ -98,17 +109,19 @@ def why_it_gave_way(facts: Facts, *, victim: str) -> str:
     """
     who, ours, theirs = facts.by or "the other", facts.by_queue or "its ClusterQueue", facts.queue or "the other one"
     is_known = bool(facts.priority and facts.by_priority)
-    order = f"the priority of {who} is {facts.by_priority}, that of {victim} {facts.priority}" if is_known else ""
     match facts.why:
         case "InClusterQueue":
-            where = facts.queue or facts.by_queue or "the ClusterQueue"
-            if is_known and facts.priority == facts.by_priority:
-                order = "among equal priorities it has waited longer"
-            return f"{who} goes first in {where}" + (f": {order}" if order else "")
+            first = f"{who} goes first in {facts.queue or facts.by_queue or 'the ClusterQueue'}"
+            if not is_known:
+                return first
+            if int(facts.by_priority) <= int(facts.priority):
+                return f"{first}: among equal priorities it has waited longer"
+            return f"{first}: its priority is {facts.by_priority}, that of {victim} {facts.priority}"
         case "InCohortReclamation":
             return f"{ours} takes back quota of its own that {theirs} has borrowed"
         case "InCohortReclaimWhileBorrowing":
-            return f"{ours} may preempt even to borrow (borrowWithinCohort)" + (f": {order}" if order else "")
+            order = f": the priority of {who} is {facts.by_priority}, that of {victim} {facts.priority}"
+            return f"{ours} may preempt even to borrow (borrowWithinCohort)" + (order if is_known else "")
         case "InCohortFairSharing":
             return f"the shares of the cohort let {ours} take from {theirs} (fair sharing)"
         case "FlavorMigration":
@@ -127,13 +140,8 @@ def _created(found: Found) -> tuple[str, str]:
 
 
 def _waiting(found: Found) -> tuple[str, str]:
-    rules = {
-        "AdmissionGated": "07 §8",
-        "Suspended": "07 §10",
-        "WaitingForPodsReady": "07 §6",
-        "PreemptionGated": "09 §4.3",
-    }
-    rule = rules.get(found.reason, "03 §7" if "flavors to pod set" in found.message else "05 §6.5")
+    by_words = (rule for words, rule in _WAITING_WORDS.items() if found.message.startswith(words))
+    rule = next(by_words, _WAITING_RULES.get(found.reason, "05 §6.5"))
     return rule, f"waits: {found.message or found.reason}"
 
 
