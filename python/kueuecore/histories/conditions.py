@@ -15,7 +15,8 @@ from kueuecore.times import saturated_ns
 __all__ = ["created_facts", "flavors_of", "stage_of", "steps_of_workload", "time_in"]
 
 _BEFORE = "Previously: "
-_STATUS = "status"
+# What is certain about the order of steps within a second.
+_STATUS, _RESET = "status", "reset"
 _POD_CONDITIONS = {
     "PodsReady": {"True": What.READY, "False": What.NOT_READY},
     "PodsScheduled": {"True": What.SCHEDULED, "False": What.SCHEDULED},
@@ -148,8 +149,15 @@ def _evictions(workload: JsonObject) -> Iterator[Found]:
             found = eviction(at, reason, message)
         # A condition that is False again shows when that was, not when the workload was evicted.
         sources = (f"condition {text_at(other, 'type')}",)
-        found = replace(found, message=message, sources=sources)
-        yield replace(found, at=None, before=at) if is_over else found
+        found = replace(found, message=message, sources=sources, orders=((_RESET, 1),))
+        yield replace(found, at=None, before=_before(workload, message, at)) if is_over else found
+
+
+def _before(workload: JsonObject, message: str, at: int | None) -> int | None:
+    """Before when a past eviction was: Requeued has its message from the end of its job on (rules/04 §9)."""
+    requeued = condition(workload, "Requeued")
+    back = time_in(requeued, "lastTransitionTime")
+    return back if back is not None and text_at(requeued, "message") == message else at
 
 
 def eviction(at: int | None, reason: str, message: str, cause: str = "") -> Found:
@@ -205,12 +213,14 @@ def _quota(workload: JsonObject) -> Iterator[Found]:
 def _checks(workload: JsonObject) -> Iterator[Found]:
     for check in list_at(workload, "status", "admissionChecks"):
         name, state = text_at(check, "name"), text_at(check, "state") or "Pending"
+        is_reset = text_at(check, "message").startswith("Reset to Pending after eviction")
         yield Found(
             at=time_in(object_at(check), "lastTransitionTime"),
             what=What.CHECK,
             facts=Facts(check=name, state=state),
             message=text_at(check, "message"),
             sources=(f"admission check {name}",),
+            orders=((_RESET, 2),) if is_reset else (),
         )
 
 

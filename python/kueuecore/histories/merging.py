@@ -14,7 +14,7 @@ __all__ = ["in_order", "merged"]
 
 # An Event follows the write that it is about, and both times are whole seconds.
 _CLOSE_NS = 2 * SECOND_NS
-_TOLD = (What.CHECK, What.OTHER, What.WAITING, What.PREEMPTS)
+_TOLD = (What.CHECK, What.OTHER, What.WAITING)
 # Whose time counts: that of the object itself, of an Event, of a log.
 _RANKS = {"event": 1, "cycle": 1, "reconcile": 1, "log": 2}
 _W = What
@@ -91,13 +91,15 @@ def _may_be_same(one: Found, other: Found, within: int) -> bool:
         # These follow each other quickly: only the same words are the same step.
         is_same = one.message == other.message and one.facts.check in ("", other.facts.check)
         return is_same and (is_close or one.what is What.WAITING)
+    if one.what is What.PREEMPTS:
+        return is_close and one.facts.by == other.facts.by
     names = {name for name in (one.facts.by_uid, other.facts.by_uid) if name}
     return len(names) < 2 and is_close
 
 
 def _without_known(joined: Sequence[Found]) -> list[Found]:
     """Leave out evictions of which only the message is left, if an Event has them with their time."""
-    known = {step.message for step in joined if step.at is not None and step.message}
+    known = {step.message for step in joined if step.at is not None and step.message and step.what in _END}
     return [step for step in joined if step.at is not None or not _is_known(step, known)]
 
 

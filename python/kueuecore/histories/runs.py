@@ -31,9 +31,7 @@ _STEPS = {
     StepKind.DELETED: What.DELETED,
     StepKind.REPLACED: What.REPLACED,
 }
-_NO_MESSAGES = (
-    "the run kept no messages: why it waited, and why it was evicted unless it was preempted, is not recorded"
-)
+_NO_MESSAGES = "the run kept no messages: they say why it waited, and why it was evicted if it was not preempted"
 
 
 def history_of_cycles(
