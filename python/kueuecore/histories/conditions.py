@@ -150,14 +150,7 @@ def _evictions(workload: JsonObject) -> Iterator[Found]:
         # A condition that is False again shows when that was, not when the workload was evicted.
         sources = (f"condition {text_at(other, 'type')}",)
         found = replace(found, message=message, sources=sources, orders=((_RESET, 1),))
-        yield replace(found, at=None, before=_before(workload, message, at)) if is_over else found
-
-
-def _before(workload: JsonObject, message: str, at: int | None) -> int | None:
-    """Before when a past eviction was: Requeued has its message from the end of its job on (rules/04 §9)."""
-    requeued = condition(workload, "Requeued")
-    back = time_in(requeued, "lastTransitionTime")
-    return back if back is not None and text_at(requeued, "message") == message else at
+        yield replace(found, at=None, before=at) if is_over else found
 
 
 def eviction(at: int | None, reason: str, message: str, cause: str = "") -> Found:
@@ -240,10 +233,21 @@ def _queue(workload: JsonObject) -> Iterator[Found]:
         is_queued = text_at(requeued, "status") == "True"
         count = int_at(status, "requeueState", "count")
         facts = Facts(until=text_at(status, "requeueState", "requeueAt"), attempt=str(count) if count else "")
-        yield _of_condition(requeued, What.REQUEUED if is_queued else What.HELD_BACK, facts)
+        step = _of_condition(requeued, What.REQUEUED if is_queued else What.HELD_BACK, facts)
+        yield replace(step, at=_released_at(workload, requeued) or step.at)
     gates = condition(workload, "BlockedOnPreemptionGates")
     if gates is not None and text_at(gates, "status") == "True":
         yield _of_condition(gates, What.WAITING, Facts())
+
+
+def _released_at(workload: JsonObject, requeued: JsonObject) -> int | None:
+    """When the last eviction ended, if Requeued is of it: the two are written together (rules/04 §9).
+
+    The condition's own time is that of an earlier eviction if it was True before.
+    """
+    evicted, reserved = condition(workload, "Evicted"), condition(workload, "QuotaReserved")
+    is_of_it = is_true(workload, "Evicted") and text_at(requeued, "message") == text_at(evicted, "message")
+    return time_in(reserved, "lastTransitionTime") if is_of_it and not is_true(workload, "QuotaReserved") else None
 
 
 def _end(workload: JsonObject) -> Iterator[Found]:

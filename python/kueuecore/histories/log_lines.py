@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -14,10 +15,11 @@ from kueuecore.histories.facts import Found
 from kueuecore.histories.timeline import What
 from kueuecore.times import SECOND_NS, format_time
 
-__all__ = ["EVENT", "LogLine", "read_log", "steps_of_log"]
+__all__ = ["EVENT", "LogLine", "read_log", "steps_of_log", "workload_keys"]
 
 EVENT = "event"
 """The message of a line about an Event that was emitted."""
+_WORKLOAD = re.compile(r'Workload "([^"/\s]{1,253}/[^"/\s]{1,253})"')
 _NO_LOG = "this is no log of `kueuecore serve`"
 _REMEDY = "give what it writes to standard error: JSON objects with `time` and `message`, one a line"
 _HEAD = ("time", "level", "logger", "message")
@@ -91,6 +93,13 @@ def steps_of_log(
             reports.append(_report(line))
     found, missing = steps_of_events(events, key=key, uid=uid, jobs=jobs, source="log")
     return [*found, *reports], missing
+
+
+def workload_keys(lines: Iterable[LogLine]) -> dict[str, str]:
+    """Return the `namespace/name` of each Workload in a log by UID: those that are gone have their names there."""
+    events = (line.fields for line in lines if line.message == EVENT)
+    found = ((text_at(fields, "uid"), _WORKLOAD.fullmatch(text_at(fields, "object"))) for fields in events)
+    return {uid: name[1] for uid, name in found if uid and name is not None}
 
 
 def _line(row: str, number: int) -> LogLine | None:

@@ -12,7 +12,7 @@ from kueuecore._text import counted
 from kueuecore.histories.conditions import stage_of, steps_of_workload
 from kueuecore.histories.events import steps_of_events
 from kueuecore.histories.facts import Found
-from kueuecore.histories.log_lines import LogLine, steps_of_log
+from kueuecore.histories.log_lines import LogLine, steps_of_log, workload_keys
 from kueuecore.histories.merging import merged
 from kueuecore.histories.timeline import Timeline, What
 from kueuecore.histories.uids import Uids
@@ -56,7 +56,7 @@ def history_of(
     own, missing = steps_of_workload(workload, cluster_queue=_cluster_queue(workload, known))
     of_events, lost_of_events = steps_of_events(events, key=key, uid=uid, jobs=jobs)
     of_log, lost_of_log = steps_of_log(log, key=key, uid=uid, jobs=jobs)
-    uids = Uids(known)
+    uids = Uids(known, workload_keys(log))
     found = merged([*own, *of_events, *of_log])
     found = [replace(step, facts=uids.resolved(step.facts)) for step in found]
     missing += [*lost_of_events, *lost_of_log, *_forgotten(workload, found)]

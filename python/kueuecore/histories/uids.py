@@ -45,7 +45,7 @@ class Uids:
 
     def resolved(self, facts: Facts) -> Facts:
         """Return facts with the name behind their UID, as far as the objects show it."""
-        if facts.by or not facts.by_uid:
+        if facts.by or not (facts.by_uid or facts.by_job_uid):
             return facts
         if (workload := self._workloads.get(facts.by_uid)) is not None:
             return replace(facts, by=workload.key, by_priority=facts.by_priority or workload.priority)

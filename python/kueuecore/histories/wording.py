@@ -179,9 +179,9 @@ def _preempts(found: Found) -> tuple[str, str]:
 def _preempted(found: Found) -> tuple[str, str]:
     facts = found.facts
     who = facts.by or "another workload"
-    if not facts.by and facts.by_uid:
+    if not facts.by and (facts.by_uid or facts.by_owner):
         whose = f"Workload of {facts.by_owner}" if facts.by_owner else "workload"
-        who = f"a {whose} that is gone (UID {facts.by_uid})"
+        who = f"a {whose} that is gone (UID {facts.by_uid})" if facts.by_uid else f"a {whose}"
     why = why_it_gave_way(facts, victim="this one")
     return _PREEMPTION_RULES.get(facts.why, "04 §8"), f"preempted by {who}" + (f": {why}" if why else "")
 

@@ -10,7 +10,7 @@ import pytest
 from kueuecore.errors import ManifestError, ObjectRef
 from kueuecore.histories import What, history_of, read_log
 from kueuecore.times import nanoseconds
-from tests.unit.histories.recorded_objects import PREEMPTED, UID, at, event, preempted_at, workload
+from tests.unit.histories.recorded_objects import OTHER_UID, PREEMPTED, UID, at, event, preempted_at, workload
 
 WORKLOAD = 'Workload "lab/w"'
 
@@ -43,6 +43,12 @@ def test_the_events_of_a_log_outlive_those_of_the_cluster() -> None:
     ]
     assert timeline.steps[2].sources == ("condition Evicted", "condition Preempted", "log EvictedDueToPreempted")
     assert timeline.missing == ()
+
+
+def test_a_log_has_the_name_of_a_preemptor_that_is_gone() -> None:
+    log = read_log(event_line("Admitted", "Admitted by ClusterQueue b", 1, about='Workload "lab/gone"', uid=OTHER_UID))
+    (step,) = [step for step in history_of(workload(*preempted_at(9, 9)), log=log).steps if step.what is What.PREEMPTED]
+    assert step.by == "lab/gone"
 
 
 def test_an_event_and_its_line_are_one_step() -> None:

@@ -129,17 +129,28 @@ def test_a_past_eviction_of_which_only_the_words_are_left_has_no_time() -> None:
     )
     timeline = history_of(again)
     assert told(timeline)[1:] == [
-        ("before 150", "04 §4.1", f"preempted by a workload that is gone (UID {OTHER_UID}): "
-         "b takes back quota of its own that a has borrowed"),
         ("150", "04 §9", "queued again at once, as a preempted workload is"),
+        ("before 200", "04 §4.1", f"preempted by a workload that is gone (UID {OTHER_UID}): "
+         "b takes back quota of its own that a has borrowed"),
         ("200", "05 §6.6", "gets quota in ClusterQueue a (main: cpu, memory on spot)"),
         ("200", "07 §1", "admitted: its job may start"),
     ]  # fmt: skip
     (gone,) = [step for step in timeline.steps if step.what is What.PREEMPTED]
-    assert (gone.at, gone.before, gone.by) == (None, nanoseconds(at(150)), "")
+    assert (gone.at, gone.before, gone.by) == (None, nanoseconds(at(200)), "")
     # An Event has the time.
     known = history_of(again, events=[event("EvictedDueToPreempted", PREEMPTED, 140)])
     assert [step.at for step in known.steps if step.what is What.PREEMPTED] == [nanoseconds(at(140))]
+
+
+def test_a_second_eviction_does_not_move_the_time_of_requeued_which_was_true_before() -> None:
+    conditions = preempted_at(120, 150)
+    conditions[-1]["lastTransitionTime"] = at(40)
+    steps = history_of(workload(*conditions)).steps
+    assert [(step.what, step.at) for step in steps[1:]] == [
+        (What.PREEMPTED, nanoseconds(at(120))),
+        (What.RELEASED, nanoseconds(at(150))),
+        (What.REQUEUED, nanoseconds(at(150))),
+    ]
 
 
 def test_evictions_that_were_counted_and_are_gone_are_named() -> None:
@@ -172,6 +183,10 @@ def test_who_preempted_it_is_found_by_uid_by_its_job_or_not_at_all() -> None:
     job = {"kind": "Job", "metadata": {"namespace": "lab", "name": "rush", "uid": JOB_UID}}
     assert by(job) == ("", f"preempted by a Workload of Job lab/rush {gone}")
     assert by() == ("", f"preempted by a workload {gone}")
+    # Kueue writes UNKNOWN if it does not know.
+    victim = workload(condition("Preempted", "True", "InCohortReclamation", 9, PREEMPTED.replace(OTHER_UID, "UNKNOWN")))
+    assert by(job) == ("", "preempted by a Workload of Job lab/rush")
+    assert by() == ("", "preempted by another workload")
 
 
 @pytest.mark.parametrize(
