@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
@@ -27,6 +28,8 @@ _COLORS = {
     What.FINISHED: "dim",
     What.DELETED: "dim",
 }
+# At the beginning and at the end of a wait.
+_MAX_WAITING = 3
 _COUNTED = {
     "admitted": (What.ADMITTED,),
     "preempted": (What.PREEMPTED,),
@@ -53,8 +56,7 @@ def timeline_text(timeline: Timeline, style: Style, *, is_wide: bool) -> str:
         header = ["TIME", "STEP", "RULE", "WHAT HAPPENED"]
         if is_wide:
             header = ["TIME", "AFTER", "STEP", "BY", "RULE", "SOURCES", "REASON", "WHAT HAPPENED"]
-        before: list[Step | None] = [None, *timeline.steps]
-        rows = [_row(step, last, is_wide=is_wide) for step, last in zip(timeline.steps, before, strict=False)]
+        rows = list(_wide_rows(timeline.steps) if is_wide else _rows(timeline.steps))
         parts.append(table(header, rows, style, right=["AFTER"]))
     if timeline.missing:
         parts.append("\n".join(f"not recorded: {shown(sentence)}" for sentence in timeline.missing))
@@ -83,15 +85,34 @@ def _often(n: int) -> str:
     return {1: "once", 2: "twice"}.get(n, f"{n} times")
 
 
-def _row(step: Step, last: Step | None, *, is_wide: bool) -> list[Cell]:
-    what = Painted(str(step.what), _COLORS.get(step.what, ""))
-    if not is_wide:
-        return [_time(step), what, step.rule or "-", step.sentence]
-    after = "-"
-    if last is not None and last.at is not None and step.at is not None:
-        after = f"+{span(step.at - last.at)}"
-    sources = ", ".join(step.sources) or "-"
-    return [_time(step), after, what, step.by or "-", step.rule or "-", sources, step.reason or "-", step.sentence]
+def _rows(steps: Sequence[Step]) -> Iterator[list[Cell]]:
+    """A row for each step; of a long wait, in which Kueue may have said thousands of things, the first and the last."""
+    for is_waiting, group in groupby(steps, key=lambda step: step.what is What.WAITING):
+        alike = list(group)
+        n_hidden = len(alike) - 2 * _MAX_WAITING if is_waiting else 0
+        if n_hidden < 2:
+            yield from map(_row, alike)
+            continue
+        yield from map(_row, alike[:_MAX_WAITING])
+        yield ["...", _what(alike[0]), "-", f"waits: {n_hidden} more messages, which -o wide shows"]
+        yield from map(_row, alike[-_MAX_WAITING:])
+
+
+def _row(step: Step) -> list[Cell]:
+    return [_time(step), _what(step), step.rule or "-", step.sentence]
+
+
+def _wide_rows(steps: Sequence[Step]) -> Iterator[list[Cell]]:
+    last: int | None = None
+    for step in steps:
+        after = "-" if last is None or step.at is None else f"+{span(step.at - last)}"
+        last = step.at
+        time, what, rule, sentence = _row(step)
+        yield [time, after, what, step.by or "-", rule, ", ".join(step.sources) or "-", step.reason or "-", sentence]
+
+
+def _what(step: Step) -> Painted:
+    return Painted(str(step.what), _COLORS.get(step.what, ""))
 
 
 def _time(step: Step) -> str:

@@ -101,7 +101,3 @@ class Found:
             sources=(*self.sources, *(source for source in other.sources if source not in self.sources)),
             orders=tuple({**dict(other.orders), **dict(self.orders)}.items()),
         )
-
-    def follows(self, other: Self) -> bool:
-        """Return whether a source knows that this came after another step."""
-        return any(source == of and number > place for source, number in self.orders for of, place in other.orders)

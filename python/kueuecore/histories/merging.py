@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -50,35 +50,55 @@ def merged(found: Iterable[Found]) -> list[Found]:
     Two sources speak of the same step if both name the same kind of step within two seconds, and at least the kind of
     record differs. The time of the object itself counts.
     """
-    joined: list[Found] = []
+    joined = _Joined()
     by_rank = sorted(found, key=lambda step: (_rank(step), step.at is None, step.time))
     for _, group in groupby(by_rank, key=_rank):
         # Of two evictions a second apart, each first looks for those of its own second.
-        far = [step for step in group if not _took(joined, step, within=0)]
+        far = [step for step in group if not joined.took(step, within=0)]
         for step in far:
-            if not _took(joined, step, within=_CLOSE_NS):
-                joined.append(step)
-    return in_order(_without_known(joined))[0]
+            if not joined.took(step, within=_CLOSE_NS):
+                joined.add(step)
+    return in_order(_without_known(joined.steps))[0]
+
+
+class _Joined:
+    """The steps so far, and where to look for one that is the same."""
+
+    def __init__(self) -> None:
+        self.steps: list[Found] = []
+        self._by_time: dict[tuple[What, int], list[int]] = {}
+        # Why it waits, by the words of conditions.
+        self._said: dict[str, list[int]] = {}
+
+    def add(self, step: Found) -> None:
+        """Add a step that is none of those before."""
+        place = len(self.steps)
+        self.steps.append(step)
+        self._by_time.setdefault((step.what, step.time // _CLOSE_NS), []).append(place)
+        if step.what is What.WAITING and _rank(step) == 0:
+            self._said.setdefault(step.message, []).append(place)
+
+    def took(self, step: Found, *, within: int) -> bool:
+        """Add a step to the nearest that is the same, if there is one; return whether there is."""
+        bucket = step.time // _CLOSE_NS
+        places = [
+            place for near in (bucket - 1, bucket, bucket + 1) for place in self._by_time.get((step.what, near), ())
+        ]
+        if step.what is What.WAITING:
+            places += self._said.get(step.message, ())
+        same = [place for place in places if _may_be_same(self.steps[place], step, within)]
+        if not same:
+            return False
+        place = min(same, key=lambda place: (abs(self.steps[place].time - step.time), place))
+        # A condition has the newest words and the oldest time, so an Event knows better when they were said.
+        is_newer = step.what is What.WAITING
+        other = self.steps[place]
+        self.steps[place] = step.joined(other) if is_newer else other.joined(step)
+        return True
 
 
 def _rank(step: Found) -> int:
     return _RANKS.get(step.sources[0].partition(" ")[0], 0) if step.sources else 0
-
-
-def _took(joined: list[Found], step: Found, *, within: int) -> bool:
-    """Add a step to the nearest that is the same, if there is one; return whether there is."""
-    near = [
-        (abs(other.time - step.time), place)
-        for place, other in enumerate(joined)
-        if other.what is step.what and _may_be_same(other, step, within)
-    ]
-    if not near:
-        return False
-    _, place = min(near)
-    # A condition has the newest words and the oldest time, so an Event knows better when they were said.
-    is_newer = step.what is What.WAITING
-    joined[place] = step.joined(joined[place]) if is_newer else joined[place].joined(step)
-    return True
 
 
 def _may_be_same(one: Found, other: Found, within: int) -> bool:
@@ -90,7 +110,8 @@ def _may_be_same(one: Found, other: Found, within: int) -> bool:
     if one.what in _TOLD:
         # These follow each other quickly: only the same words are the same step.
         is_same = one.message == other.message and one.facts.check in ("", other.facts.check)
-        return is_same and (is_close or one.what is What.WAITING)
+        is_said_again = one.what is What.WAITING and _rank(one) == 0
+        return is_same and (is_close or is_said_again)
     if one.what is What.PREEMPTS:
         return is_close and one.facts.by == other.facts.by
     names = {name for name in (one.facts.by_uid, other.facts.by_uid) if name}
@@ -121,16 +142,31 @@ def in_order(steps: Iterable[Found], place: str = "pending") -> tuple[list[Found
     ordered: list[Found] = []
     by_time = sorted(steps, key=lambda step: (step.time, step.at is not None))
     for _, group in groupby(by_time, key=lambda step: (step.time, step.at is not None)):
-        left = list(group)
-        while left:
-            order = _ORDERS[place]
-            # Unless sources contradict each other, one follows none of the others.
-            free = [step for step in left if not any(step.follows(other) for other in left)] or left
-            step = min(free, key=lambda step: order.index(step.what) if step.what in order else len(order))
-            left.remove(step)
+        for step in _following(list(group), place):
             ordered.append(step)
             place = _LEADS_TO.get(step.what, place)
     return _told_once(ordered), place
+
+
+def _following(left: list[Found], place: str) -> Iterator[Found]:
+    """Yield the steps of one time in the order in which they can follow each other."""
+    numbers: dict[str, list[int]] = {}
+    for step in left:
+        for source, number in step.orders:
+            numbers.setdefault(source, []).append(number)
+    for known in numbers.values():
+        known.sort(reverse=True)
+    while left:
+        order = _ORDERS[place]
+        first = {source: known[-1] for source, known in numbers.items() if known}
+        # Unless sources contradict each other, one follows none of the others.
+        free = [step for step in left if all(number <= first[source] for source, number in step.orders)] or left
+        step = min(free, key=lambda step: order.index(step.what) if step.what in order else len(order))
+        left.remove(step)
+        for source, number in step.orders:
+            numbers[source].remove(number)
+        yield step
+        place = _LEADS_TO.get(step.what, place)
 
 
 def _told_once(steps: Iterable[Found]) -> list[Found]:

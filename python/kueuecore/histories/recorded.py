@@ -61,7 +61,7 @@ def history_of(
     found = [replace(step, facts=uids.resolved(step.facts)) for step in found]
     missing += [*lost_of_events, *lost_of_log, *_forgotten(workload, found)]
     if not of_events and not of_log:
-        missing.append("there are no Events about it: conditions hold only the last change of each kind")
+        missing.append("no Events about it are known: conditions hold only the last change of each kind")
     stage = stage_of(workload)
     steps = tuple(map(step_of, found))
     return Timeline(namespace=namespace, name=name, stage=stage, steps=steps, missing=tuple(dict.fromkeys(missing)))

@@ -40,7 +40,7 @@ b takes back quota of its own that a has borrowed
 2026-03-02T09:02:30Z  QuotaReleased  04 §9    its quota is free again
 2026-03-02T09:02:30Z  Requeued       04 §9    queued again at once, as a preempted workload is
 
-not recorded: there are no Events about it: conditions hold only the last change of each kind
+not recorded: no Events about it are known: conditions hold only the last change of each kind
 """
 
 
@@ -63,6 +63,15 @@ def test_events_among_the_objects_are_read_and_not_warned_of(any_command: Comman
     for command in ("history", "explain"):
         # Manifests without a cluster are checked, and Events among them are no objects that Kueue reads.
         assert "not read" not in any_command(command, "in.yaml", "--trusted", "lab/w", text=text).err
+
+
+def test_of_a_long_wait_the_table_shows_the_first_and_the_last(any_command: Command) -> None:
+    text = dumped(workload(), *(event("WaitingForQuota", f"reason {n}", n) for n in range(1, 101)))
+    ran = any_command("history", "in.yaml", "--trusted", "lab/w", text=text)
+    shown = [line.partition("waits: ")[2] for line in ran.out.splitlines() if "  Waiting  " in line]
+    more = "94 more messages, which -o wide shows"
+    assert shown == ["reason 1", "reason 2", "reason 3", more, "reason 98", "reason 99", "reason 100"]
+    assert any_command("history", "in.yaml", "--trusted", "lab/w", "-o", "wide", text=text).out.count("waits: ") == 100
 
 
 def test_json_has_everything(any_command: Command) -> None:

@@ -22,7 +22,7 @@ from tests.unit.histories.recorded_objects import (
     workload,
 )
 
-NO_EVENTS = "there are no Events about it: conditions hold only the last change of each kind"
+NO_EVENTS = "no Events about it are known: conditions hold only the last change of each kind"
 
 
 def told(timeline: Timeline) -> list[tuple[str, str, str]]:

@@ -81,4 +81,4 @@ def test_the_victim_is_told_by_whom_from_the_cluster_a_dump_or_the_log(
         "QuotaReleased",
         "Requeued",
     ]
-    assert only["notRecorded"] == ["there are no Events about it: conditions hold only the last change of each kind"]
+    assert only["notRecorded"] == ["no Events about it are known: conditions hold only the last change of each kind"]

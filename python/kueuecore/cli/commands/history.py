@@ -13,8 +13,8 @@ from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.history_output import timeline_document, timeline_text
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
 from kueuecore.cli.state_file import SettledState, add_state, source_in
-from kueuecore.cli.state_source import FileSource
-from kueuecore.cli.streams import output, write
+from kueuecore.cli.state_source import FileSource, StateSource
+from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Style
 from kueuecore.errors import ManifestError, Problem
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     objects = [manifest.object for manifest in source.manifests()]
     workload = _workload(objects, state, namespace, name)
     names = (name, *(text_at(owner, "name") for owner in list_at(workload, "metadata", "ownerReferences")))
-    events = source.events(namespace, names)
+    events = _events(source, namespace, names)
     timeline = history_of(workload, events=events, log=log, objects=objects)
     if options.output == "json":
         document = {**document_head(state.engine.configuration.release), **timeline_document(timeline)}
@@ -70,6 +70,15 @@ def run(options: argparse.Namespace) -> int:
         style = Style.of(output(), options.color)
         write(timeline_text(timeline, style, is_wide=options.output == "wide") + "\n")
     return ExitCode.OK
+
+
+def _events(source: StateSource, namespace: str, names: Sequence[str]) -> list[JsonObject]:
+    """The Events about a workload and its jobs; without the right to read them, conditions have to do."""
+    try:
+        return source.events(namespace, names)
+    except ManifestError as error:
+        to_stderr(*(f"warning: {problem}" for problem in error.problems))
+        return []
 
 
 def _workload(objects: Sequence[JsonObject], state: SettledState, namespace: str, name: str) -> JsonObject:
