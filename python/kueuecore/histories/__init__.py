@@ -12,7 +12,7 @@ from kueuecore.histories.timeline import Step, Timeline, What
 
 if TYPE_CHECKING:
     from kueuecore.histories.log_lines import LogLine, read_log
-    from kueuecore.histories.recorded import history_of
+    from kueuecore.histories.recorded import history_of, history_of_gone
     from kueuecore.histories.runs import history_of_cycles, history_of_run
     from kueuecore.histories.versions import history_of_versions
 
@@ -23,6 +23,7 @@ __all__ = [
     "What",
     "history_of",
     "history_of_cycles",
+    "history_of_gone",
     "history_of_run",
     "history_of_versions",
     "read_log",
@@ -32,7 +33,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "kueuecore.histories.log_lines": "LogLine read_log",
-        "kueuecore.histories.recorded": "history_of",
+        "kueuecore.histories.recorded": "history_of history_of_gone",
         "kueuecore.histories.runs": "history_of_cycles history_of_run",
         "kueuecore.histories.versions": "history_of_versions",
     },

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from kueuecore._json import JsonObject, text_at
+from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.errors import ManifestError, ObjectRef
 from kueuecore.histories.conditions import time_in
 from kueuecore.histories.events import steps_of_events
@@ -15,11 +15,11 @@ from kueuecore.histories.facts import Found
 from kueuecore.histories.timeline import What
 from kueuecore.times import SECOND_NS, format_time
 
-__all__ = ["EVENT", "LogLine", "read_log", "steps_of_log", "workload_keys"]
+__all__ = ["EVENT", "LogLine", "events_of_log", "read_log", "steps_of_log", "workload_keys"]
 
 EVENT = "event"
 """The message of a line about an Event that was emitted."""
-_WORKLOAD = re.compile(r'Workload "([^"/\s]{1,253}/[^"/\s]{1,253})"')
+_REF = re.compile(r'(\w{1,63}) "([^"/\s]{1,253})/([^"/\s]{1,253})"')
 _NO_LOG = "this is no log of `kueuecore serve`"
 _REMEDY = "give what it writes to standard error: JSON objects with `time` and `message`, one a line"
 _HEAD = ("time", "level", "logger", "message")
@@ -82,24 +82,29 @@ def steps_of_log(
         The steps, and what is not recorded, in sentences.
     """
     namespace, _, name = key.partition("/")
-    refs = {str(ObjectRef(kind, of, namespace)): (kind, of) for kind, of in (("Workload", name), *jobs)}
-    events: list[JsonObject] = []
-    reports: list[Found] = []
-    for line in lines:
-        if line.message == EVENT:
-            about = refs.get(text_at(line.fields, "object"))
-            events += () if about is None else (_event(line, namespace, *about),)
-        elif _is_about(line, key, refs):
-            reports.append(_report(line))
-    found, missing = steps_of_events(events, key=key, uid=uid, jobs=jobs, source="log")
+    refs = {str(ObjectRef(kind, of, namespace)) for kind, of in (("Workload", name), *jobs)}
+    ours = [line for line in lines if _is_about(line, key, refs)]
+    reports = [_report(line) for line in ours if line.message != EVENT]
+    found, missing = steps_of_events(events_of_log(ours), key=key, uid=uid, jobs=jobs, source="log")
     return [*found, *reports], missing
+
+
+def events_of_log(lines: Iterable[LogLine]) -> Iterator[JsonObject]:
+    """Yield the Events in a log, as a cluster would show them."""
+    for line in lines:
+        about = _REF.fullmatch(text_at(line.fields, "object")) if line.message == EVENT else None
+        if about is not None:
+            yield _event(line, about[2], about[1], about[3])
 
 
 def workload_keys(lines: Iterable[LogLine]) -> dict[str, str]:
     """Return the `namespace/name` of each Workload in a log by UID: those that are gone have their names there."""
-    events = (line.fields for line in lines if line.message == EVENT)
-    found = ((text_at(fields, "uid"), _WORKLOAD.fullmatch(text_at(fields, "object"))) for fields in events)
-    return {uid: name[1] for uid, name in found if uid and name is not None}
+    abouts = (object_at(event, "involvedObject") for event in events_of_log(lines))
+    return {
+        text_at(about, "uid"): f"{text_at(about, 'namespace')}/{text_at(about, 'name')}"
+        for about in abouts
+        if text_at(about, "kind") == "Workload" and text_at(about, "uid")
+    }
 
 
 def _line(row: str, number: int) -> LogLine | None:

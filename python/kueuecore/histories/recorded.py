@@ -7,19 +7,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from kueuecore._conditions import is_true
-from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
 from kueuecore._text import counted
 from kueuecore.histories.conditions import stage_of, steps_of_workload
 from kueuecore.histories.events import steps_of_events
 from kueuecore.histories.facts import Found
-from kueuecore.histories.log_lines import LogLine, steps_of_log, workload_keys
+from kueuecore.histories.log_lines import LogLine, events_of_log, steps_of_log, workload_keys
 from kueuecore.histories.merging import merged
 from kueuecore.histories.timeline import Timeline, What
 from kueuecore.histories.uids import Uids
 from kueuecore.histories.wording import step_of
 
-__all__ = ["history_of", "jobs_of"]
+__all__ = ["history_of", "history_of_gone", "jobs_of"]
 
+_GONE = "the Workload is gone: only its Events are left"
 _LOST = (What.PREEMPTED, What.EVICTED, What.DEACTIVATED)
 
 
@@ -65,6 +66,50 @@ def history_of(
     stage = stage_of(workload)
     steps = tuple(map(step_of, found))
     return Timeline(namespace=namespace, name=name, stage=stage, steps=steps, missing=tuple(dict.fromkeys(missing)))
+
+
+def history_of_gone(
+    key: str,
+    *,
+    events: Iterable[JsonObject] = (),
+    log: Sequence[LogLine] = (),
+    objects: Iterable[JsonObject] = (),
+) -> Timeline | None:
+    """Return what is still recorded about a Workload that no longer exists; `None`: nothing is.
+
+    Args:
+        key: The `namespace/name` of the Workload or of its job.
+        events: As for `history_of`.
+        log: As for `history_of`.
+        objects: As for `history_of`.
+    """
+    known = [*events, *events_of_log(log)]
+    abouts = [object_at(event, "involvedObject") or object_at(event, "regarding") for event in known]
+    names = {f"{text_at(about, 'namespace')}/{text_at(about, 'name')}" for about in abouts if _is_workload(about)}
+    jobs = {
+        (text_at(about, "kind"), text_at(about, "name"))
+        for about in abouts
+        if f"{text_at(about, 'namespace')}/{text_at(about, 'name')}" == key and not _is_workload(about)
+    }
+    if key not in names:
+        # The job's Event names the Workload that was made for it.
+        said = (text_at(event, "message") for event in known if text_at(event, "reason") == "CreatedWorkload")
+        made = [message.partition(": ")[2] for message in said]
+        key = next((name for name in reversed(made) if name in names and jobs), "")
+    if not key:
+        return None
+    uids = [
+        text_at(about, "uid") for about in abouts if f"{text_at(about, 'namespace')}/{text_at(about, 'name')}" == key
+    ]
+    namespace, _, name = key.partition("/")
+    owners: list[JsonValue] = [{"kind": kind, "name": of} for kind, of in sorted(jobs)]
+    metadata: JsonObject = {"namespace": namespace, "name": name, "uid": uids[-1], "ownerReferences": owners}
+    timeline = history_of({"kind": "Workload", "metadata": metadata}, events=events, log=log, objects=objects)
+    return replace(timeline, stage="", missing=(*timeline.missing, _GONE))
+
+
+def _is_workload(about: JsonObject) -> bool:
+    return text_at(about, "kind") == "Workload"
 
 
 def jobs_of(workload: JsonObject) -> tuple[tuple[str, str], ...]:

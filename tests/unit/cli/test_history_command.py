@@ -110,6 +110,26 @@ def test_an_unknown_workload_is_an_error_with_similar_names(any_command: Command
     assert 'there is no workload "lab/v"' in ran.err
 
 
+@pytest.mark.parametrize("name", ["lab/w", "Workload/lab/w", "lab/train", "Job/lab/train"])
+def test_of_a_workload_that_is_gone_its_events_are_left(any_command: Command, name: str) -> None:
+    events = [
+        event("CreatedWorkload", "Created Workload: lab/w", 1, kind="Job", name="train", uid="4a5b"),
+        event("QuotaReserved", "Quota reserved in ClusterQueue a, wait time since queued was 0s", 1),
+        event("FinishedWorkload", "Workload 'lab/w' is declared finished", 9, kind="Job", name="train", uid="4a5b"),
+    ]
+    ran = any_command("history", "-q", "in.yaml", "--trusted", name, text=dumped(*events))
+    assert ran.code == ExitCode.OK
+    assert ran.out.startswith("lab/w\n")
+    assert "2026-03-02T09:00:01Z  QuotaReserved  05 §6.6  gets quota in ClusterQueue a\n" in ran.out
+    assert "not recorded: the Workload is gone: only its Events are left\n" in ran.out
+    if "train" in name:
+        assert "2026-03-02T09:00:09Z  Finished" in ran.out
+    log = event_line("QuotaReserved", "Quota reserved in ClusterQueue a", 1)
+    Path("serve.log").write_text(log, encoding="utf-8")
+    again = any_command("history", "-q", "in.yaml", "--trusted", "lab/w", "--journal", "serve.log", text=dumped())
+    assert "gets quota in ClusterQueue a" in again.out
+
+
 def test_logs_come_from_files_and_standard_input(any_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     text, line = dumped(workload()), event_line("EvictedDueToPreempted", PREEMPTED, 60)
     monkeypatch.setattr(sys, "stdin", io.StringIO(line))

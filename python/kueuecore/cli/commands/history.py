@@ -19,7 +19,8 @@ from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Style
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.histories.log_lines import LogLine, read_log
-from kueuecore.histories.recorded import history_of
+from kueuecore.histories.recorded import history_of, history_of_gone
+from kueuecore.histories.timeline import Timeline
 from kueuecore.world import is_workload, key_of
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
@@ -57,12 +58,19 @@ def run(options: argparse.Namespace) -> int:
     log = _log(options)
     source = source_in(options) or FileSource(options)
     state = source.state()
-    namespace, name = named_workload(state, options.workload)
     objects = [manifest.object for manifest in source.manifests()]
-    workload = _workload(objects, state, namespace, name)
-    names = (name, *(text_at(owner, "name") for owner in list_at(workload, "metadata", "ownerReferences")))
-    events = _events(source, namespace, names)
-    timeline = history_of(workload, events=events, log=log, objects=objects)
+    try:
+        namespace, name = named_workload(state, options.workload)
+    except ManifestError:
+        gone = _gone(source, options.workload, objects, log)
+        if gone is None:
+            raise
+        timeline = gone
+    else:
+        workload = _workload(objects, state, namespace, name)
+        names = (name, *(text_at(owner, "name") for owner in list_at(workload, "metadata", "ownerReferences")))
+        events = _events(source, namespace, names)
+        timeline = history_of(workload, events=events, log=log, objects=objects)
     if options.output == "json":
         document = {**document_head(state.engine.configuration.release), **timeline_document(timeline)}
         write(json.dumps(document, indent=2) + "\n")
@@ -70,6 +78,22 @@ def run(options: argparse.Namespace) -> int:
         style = Style.of(output(), options.color)
         write(timeline_text(timeline, style, is_wide=options.output == "wide") + "\n")
     return ExitCode.OK
+
+
+def _gone(source: StateSource, text: str, objects: Sequence[JsonObject], log: Sequence[LogLine]) -> Timeline | None:
+    """The history of a Workload that no longer exists, if Events about it are left."""
+    *place, name = text.split("/")[-2:]
+    if not place:
+        return None
+    events = _events(source, place[0], [name])
+    # Those about a job name the Workload that was made for it.
+    made = {text_at(event, "message").rpartition("/")[2] for event in events if _made(event)} - {name}
+    events += _events(source, place[0], sorted(made)) if made else []
+    return history_of_gone(f"{place[0]}/{name}", events=events, log=log, objects=objects)
+
+
+def _made(event: JsonObject) -> bool:
+    return text_at(event, "reason") == "CreatedWorkload"
 
 
 def _events(source: StateSource, namespace: str, names: Sequence[str]) -> list[JsonObject]:
