@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from kueuecore._json import JsonObject
 from kueuecore._near_names import near_names
 from kueuecore._text import quoted
+from kueuecore.cli.history_output import timeline_document, timelines_text
+from kueuecore.cli.table import Style
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.histories.runs import history_of_run
 from kueuecore.histories.timeline import Timeline
 from kueuecore.histories.versions import history_of_versions
 from kueuecore.scenarios import ScenarioOutcome
 
-__all__ = ["timelines_of"]
+__all__ = ["histories_of"]
 
 
-def timelines_of(outcome: ScenarioOutcome, names: Sequence[str]) -> tuple[Timeline, ...]:
-    """Return what happened to the workloads or jobs of these names.
+def histories_of(
+    outcome: ScenarioOutcome, names: Sequence[str], style: Style, *, is_wide: bool
+) -> tuple[JsonObject, str]:
+    """Return what happened to the workloads or jobs of these names: for a JSON document, and as text.
 
     Raises:
         ManifestError: A name means none of them.
     """
+    timelines = _timelines(outcome, names)
+    return {"histories": [*map(timeline_document, timelines)]}, timelines_text(timelines, style, is_wide=is_wide)
+
+
+def _timelines(outcome: ScenarioOutcome, names: Sequence[str]) -> tuple[Timeline, ...]:
     known = set(outcome.versions) if outcome.run is None else {key for key in outcome.run.workload_keys if key}
     jobs: dict[str, list[str]] = {}
     job_of: dict[str, str] = {}

@@ -186,6 +186,9 @@ def test_run_shows_the_history_of_what_it_decides(any_command: Command) -> None:
     ]
     assert "histories" not in json.loads(any_command("run", "-q", state, "-o", "json").out)
     assert any_command("run", "-q", state, "--history", "team-b/none").code == ExitCode.BAD_INPUT
+    refused = any_command("run", "-q", state, "--history", "team-b/sweep", "-o", "yaml")
+    assert (refused.code, refused.out) == (ExitCode.BAD_INPUT, "")
+    assert refused.err.startswith("-o yaml has no place for --history; use -o json, or a table\n")
 
 
 def test_simulate_shows_the_history_of_a_job_or_workload(any_command: Command) -> None:

@@ -13,6 +13,7 @@ from kueuecore.cli.report import report
 from kueuecore.cli.state_file import SettledState, read_state
 from kueuecore.cli.streams import is_utf8, output, to_stderr, write
 from kueuecore.cli.table import Style
+from kueuecore.errors import ManifestError
 from kueuecore.states import Stage
 from kueuecore.steady_state import Ending
 
@@ -56,6 +57,8 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore run`; returns the exit code."""
     style = Style.of(output(), options.color)
+    if options.history and options.output == "yaml":
+        raise ManifestError.of("-o yaml has no place for --history", remedy="use -o json, or a table")
     state = read_state(options, span=options.span)
     outcome = RunOutcome(state.engine, state.world, state.settled, state.now, state.after_cycles)
     timelines = _timelines(state, options.history) if options.history else ()

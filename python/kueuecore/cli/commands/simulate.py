@@ -10,7 +10,6 @@ from contextlib import redirect_stdout
 from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
@@ -39,9 +38,6 @@ from kueuecore.scenarios import (
 )
 from kueuecore.simulation import Checkpoint
 from kueuecore.times import SECOND_NS, format_time
-
-if TYPE_CHECKING:
-    from kueuecore.histories.timeline import Timeline
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
@@ -126,17 +122,23 @@ def run(options: argparse.Namespace) -> int:
         try:
             with ctrl_c_raises(), job_progress(scenario.n_jobs, quiet=options.quiet) as progress:
                 outcome = run_scenario(scenario, progress=progress, checkpoint=checkpoint, follow=options.history)
-                timelines = _timelines(outcome, options.history)
         except ManifestError as error:
             raise error.in_file(options.scenario) from None
     if not options.quiet:
         to_stderr(*(f"warning: {shown(warning)}" for warning in outcome.warnings))
         to_stderr(*(f"note: {shown(note)}" for note in (*outcome.notes, *map(str, outcome.left_out))))
-    is_json = options.output == "json"
     is_wide = options.output == "wide"
-    text = (
-        _document(scenario, outcome, timelines) if is_json else _report(outcome, style, timelines, wide=is_wide) + "\n"
-    )
+    histories: JsonObject = {}
+    told = ""
+    if options.history:
+        from kueuecore.cli.scenario_histories import histories_of  # few runs are asked for one
+
+        histories, told = histories_of(outcome, options.history, style, is_wide=is_wide)
+    if options.output == "json":
+        text = json.dumps({**_document(scenario, outcome), **histories}, indent=2)
+    else:
+        text = "\n\n".join(filter(None, [_report(outcome, style, wide=is_wide), told]))
+    text += "\n"
     write_with_files(text, [*_writers(outcome, options)])
     if outcome.ending is ScenarioEnding.INTERRUPTED:
         if checkpoint is not None and checkpoint.path.exists() and not options.quiet:
@@ -217,30 +219,13 @@ def _write_results(results: Results, options: argparse.Namespace) -> None:
         to_stderr(f"note: wrote {', '.join(path.name for path in written)} to {shown(str(options.results))}")
 
 
-def _timelines(outcome: ScenarioOutcome, names: Sequence[str]) -> tuple[Timeline, ...]:
-    """The histories of some workloads.
-
-    Raises:
-        ManifestError: A name means none of them.
-    """
-    if not names:
-        return ()
-    from kueuecore.cli.scenario_histories import timelines_of  # few runs are asked for one
-
-    return timelines_of(outcome, names)
-
-
-def _report(outcome: ScenarioOutcome, style: Style, timelines: Sequence[Timeline], *, wide: bool) -> str:
+def _report(outcome: ScenarioOutcome, style: Style, *, wide: bool) -> str:
     parts = [_summary(outcome)]
     if len(outcome.jobs) <= _MAX_JOBS or wide:
         parts.append(_jobs(outcome, style.wide() if wide else style))
     for title, groups in _groups(outcome):
         parts.append(_waits(title, groups, style, is_fleet=outcome.is_fleet))
     parts.append(_quotas(outcome, style))
-    if timelines:
-        from kueuecore.cli.history_output import timelines_text
-
-        parts.append(timelines_text(timelines, style, is_wide=wide))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -342,9 +327,9 @@ def _amount(units: Fraction | None) -> str:
     return "unlimited" if units is None else number_text(float(units))
 
 
-def _document(scenario: Scenario, outcome: ScenarioOutcome, timelines: Sequence[Timeline]) -> str:
+def _document(scenario: Scenario, outcome: ScenarioOutcome) -> JsonObject:
     """The outcome as one JSON document."""
-    document: JsonObject = {
+    return {
         **document_head(scenario.release),
         **_of_workers(scenario),
         "seed": scenario.seed,
@@ -388,11 +373,6 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome, timelines: Sequence[
         ],
         "work": _documents(waits_by(outcome.jobs, "work")),
     }
-    if timelines:
-        from kueuecore.cli.history_output import timeline_document
-
-        document["histories"] = [timeline_document(timeline) for timeline in timelines]
-    return json.dumps(document, indent=2) + "\n"
 
 
 def _of_workers(scenario: Scenario) -> JsonObject:
