@@ -1,0 +1,144 @@
+"""Incidents that people reported: the answer names the cause, from files as from a cluster, and what helped helps."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kueuecore._json import JsonObject, text_at
+from kueuecore.api_server import ApiServer
+from kueuecore.cli import main
+from kueuecore.times import nanoseconds
+from kueuecore_apiserver import HttpApiServer
+from kueuecore_apiserver.crd_schema import CrdSchema
+from kueuecore_apiserver.crds import crds
+from tests.incidents.incident import Incident, incidents, lacks
+
+INCIDENTS = list(incidents())
+# Objects that have no time were there before all others.
+START = "2026-03-02T00:00:00Z"
+UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+# Where a problem or a finding is: in a file.
+PLACES = ("file", "line", "index")
+
+each = pytest.mark.parametrize("incident", INCIDENTS, ids=[incident.name for incident in INCIDENTS])
+
+
+class Asked:
+    """Puts the question of an incident to a state."""
+
+    def __init__(self, incident: Incident, capsys: pytest.CaptureFixture[str]) -> None:
+        self.incident, self._capsys = incident, capsys
+
+    def __call__(self, *arguments: str) -> tuple[str, str]:
+        """Standard output and standard error of its command; these arguments name the state and the output."""
+        command, *rest = self.incident.command
+        code, out, problems = self.run(command, *rest, *arguments)
+        assert code == self.incident.code, problems
+        return out, problems
+
+    def document(self, *arguments: str) -> Any:
+        """The answer as JSON, if there is one; else the problems that it prints."""
+        out, problems = self("-o", "json", *arguments)
+        return json.loads(out) if out else problems
+
+    def run(self, command: str, *arguments: str) -> tuple[int, str, str]:
+        """The exit code, standard output and standard error of a command at the time of the incident."""
+        now = () if command == "check" else ("--now", self.incident.now)
+        code = main([command, *arguments, *now])
+        said = self._capsys.readouterr()
+        return code, said.out, said.err
+
+
+@pytest.fixture
+def asked(incident: Incident, capsys: pytest.CaptureFixture[str]) -> Asked:
+    return Asked(incident, capsys)
+
+
+def state_of(incident: Incident) -> tuple[str, ...]:
+    """The state as files, in the form that a question to a cluster has: objects taken as they are."""
+    return (str(incident.path),)
+
+
+def comparable(value: Any) -> Any:
+    """A document without what differs between a file and a cluster: UIDs, and places in a file."""
+    if isinstance(value, dict):
+        return {key: comparable(entry) for key, entry in value.items() if key not in PLACES}
+    if isinstance(value, list):
+        return list(map(comparable, value))
+    return UID.sub("UID", value) if isinstance(value, str) else value
+
+
+@cache
+def schema_of(name: str, version: str) -> CrdSchema:
+    """Compiled once, for the servers of all incidents."""
+    return next(CrdSchema.of(crd, version) for crd in crds() if text_at(crd, "metadata", "name") == name)
+
+
+@contextmanager
+def cluster(objects: tuple[JsonObject, ...]) -> Iterator[HttpApiServer]:
+    """A strict API server with these objects, each with the UID and time that it has."""
+    uids = {
+        (text_at(plain, "kind"), text_at(plain, "metadata", "namespace"), text_at(plain, "metadata", "name")): uid
+        for plain in objects
+        if (uid := text_at(plain, "metadata", "uid"))
+    }
+    server = HttpApiServer(
+        ApiServer(), schemas=lambda crd, version: schema_of(text_at(crd, "metadata", "name"), version)
+    )
+    made_up = server.api.new_uid
+    server.api.new_uid = lambda kind, namespace, name: (
+        uids.get((kind, namespace, name)) or made_up(kind, namespace, name)
+    )
+    server.load(crds())
+    for plain in objects:
+        server.api.now = nanoseconds(text_at(plain, "metadata", "creationTimestamp") or START)
+        server.load([plain])
+    with server:
+        yield server
+
+
+def test_there_are_enough() -> None:
+    assert len(INCIDENTS) >= 50
+
+
+@each
+def test_the_answer_names_the_cause(incident: Incident, asked: Asked) -> None:
+    table, problems = asked(*state_of(incident))
+    for said in incident.says:
+        assert said in table + problems, f"{said!r} is not in\n{table}{problems}"
+    if incident.document:
+        assert lacks(asked.document(*state_of(incident)), incident.document) == ""
+
+
+@each
+def test_a_cluster_gives_the_same_answer_and_is_only_read(incident: Incident, asked: Asked) -> None:
+    if incident.not_live:
+        pytest.skip(incident.not_live)
+    with cluster(incident.objects) as server:
+        before = server.call(lambda api: api.version)
+        found = asked.document("--server", server.url, "-q")
+        assert {request.method for request in server.requests} == {"GET"}
+        assert server.call(lambda api: api.version) == before
+    assert comparable(found) == comparable(asked.document(*state_of(incident), "-q"))
+
+
+@each
+def test_what_helped_helps(incident: Incident, asked: Asked, tmp_path: Path) -> None:
+    after = tmp_path / "after.json"
+    after.write_text("\n---\n".join(map(json.dumps, incident.fix.apply(incident.objects))), encoding="utf-8")
+    for path, is_after in ((incident.path, False), (after, True)):
+        _, out, problems = asked.run("run", str(path), "-o", "json")
+        statuses = {
+            f"{workload['namespace']}/{workload['name']}": workload["status"]
+            for workload in json.loads(out or "{}").get("workloads", ())
+        }
+        then = {key: statuses.get(key) for key in incident.fix.then}
+        assert (then == incident.fix.then) is is_after, problems or statuses
