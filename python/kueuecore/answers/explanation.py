@@ -11,6 +11,7 @@ from typing import Any
 from kueuecore._json import text_at
 from kueuecore._rows import read_row
 from kueuecore.answers.ahead import Ahead
+from kueuecore.answers.borrowing import with_borrowing
 from kueuecore.answers.shares import ShareComparison, ShareTie
 from kueuecore.coverage import coverage_hint, covered_resources
 from kueuecore.decisions import WhatIf
@@ -353,7 +354,7 @@ def explain(engine: Engine, name: str, *, namespace: str, now: TimeLike | None =
         queue=queue,
         ahead=ahead,
         pod_sets=tried.pod_sets,
-        searches=tried.searches,
+        searches=with_borrowing(engine, workload, tried.pod_sets, tried.searches),
         replaces=tried.replaces,
         is_strict=is_strict,
         uncovered=_uncovered(engine, workload, tried.pod_sets),

@@ -199,7 +199,18 @@ def _with_statuses(outcome: RunOutcome) -> Iterator[JsonObject]:
             # Without it, the conditions' observedGeneration would not match the object.
             metadata = object_at(plain, "metadata")
             plain = {**plain, "metadata": {**metadata, "generation": metadata.get("generation", generation)}}
+        if is_workload(plain) and not _is_active(outcome.engine, plain):
+            # Kueue writes this with the eviction; read back without it, the workload would be queued again.
+            plain = {**plain, "spec": {**object_at(plain, "spec"), "active": False}}
         yield plain if status is None else {**plain, "status": dict(status)}
+
+
+def _is_active(engine: Engine, plain: JsonObject) -> bool:
+    """Whether a Workload is active; `True` for one that the engine does not hold."""
+    for namespace in namespaces_of(plain):
+        with suppress(UnknownObjectError):
+            return engine.workload(text_at(plain, "metadata", "name"), namespace=namespace).is_active
+    return True
 
 
 def _generation(status: Mapping[str, Any]) -> int:

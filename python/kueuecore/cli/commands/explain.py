@@ -13,6 +13,7 @@ from kueuecore._rows import row_of
 from kueuecore._text import shown
 from kueuecore.answers import Explanation, explain, obstacles
 from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTrials, Search
+from kueuecore.answers.kept_quota import kept_for
 from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
 from kueuecore.answers.shares import Contender
 from kueuecore.cli.documents import document_head, workload_head
@@ -20,15 +21,15 @@ from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.held_nodes import node_tables
 from kueuecore.cli.holders import holder_tables
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
-from kueuecore.cli.namespace_labels import namespace_note
 from kueuecore.cli.outcome import Row, RunOutcome
+from kueuecore.cli.queue_notes import QueueNotes
 from kueuecore.cli.state_file import SettledState, add_state, read_state
 from kueuecore.cli.streams import output, write
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.cli.topology_tables import not_placed_table
 from kueuecore.request_origins import RequestOrigins
-from kueuecore.states import Stage
+from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import format_time, nanoseconds
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
@@ -120,7 +121,7 @@ def _summary(found: Explanation, row: Row, by: str, state: SettledState) -> str:
     lines = []
     if workload.stage is Stage.PENDING:
         lines.append(f"{workload.key} waits{place}{message}")
-        lines += filter(None, [namespace_note(state.world, state.engine, workload)])
+        lines += filter(None, [QueueNotes(state.world, state.engine).of(workload)])
         if found.ahead:
             first = found.ahead[:_MAX_AHEAD]
             named = ", ".join(
@@ -131,7 +132,7 @@ def _summary(found: Explanation, row: Row, by: str, state: SettledState) -> str:
             lines += _why_ahead(found)
         elif workload.place is not None:
             lines.append("nothing is ahead of it in the queue")
-        lines += _backoff(row, state.now)
+        lines += [_kept(queue, head) for queue, head in kept_for(state.engine, workload, now=state.now)]
         if now.outcome.value != "Waits":
             lines.append(f"as the head of a cycle it would get quota now: {now.outcome.value}")
         elif now.message and now.message != row.message and not found.repeats_status:
@@ -144,12 +145,12 @@ def _summary(found: Explanation, row: Row, by: str, state: SettledState) -> str:
     if row.open_checks:
         lines.append(f"it is waiting for its admission checks: {', '.join(row.open_checks)}")
     lines += _check_states(row)
+    lines += _backoff(row, state.now)
     if found.replaces is not None:
         uses = ", ".join(f"{amount} {resource}" for (_, resource), amount in found.replaces.uses.items())
         over = f"its {uses} go over to {workload.name}" if uses else "it holds no quota"
         lines.append(f"{found.replaces.namespace}/{found.replaces.name} is replaced by this workload: {over}")
-    if by:
-        lines.append(f"it was preempted by {by}")
+    lines += _eviction(found, by)
     if now.undecided is not None:
         lines.append(f"kueuecore cannot decide about it: {now.undecided[0]}: {now.undecided[1]}")
     return "\n".join(map(shown, lines))
@@ -167,6 +168,11 @@ def _why_ahead(found: Explanation) -> list[str]:
     return lines
 
 
+def _kept(queue: str, head: WorkloadState) -> str:
+    kept = f"quota is kept for {head.key}, the head of ClusterQueue {queue}, which does not get it yet"
+    return f"{kept}: without it this workload would get quota now; a queue with reclaimWithinCohort: Any keeps none (05 §6.4)"
+
+
 def _check_states(row: Row) -> list[str]:
     """What its admission checks say that are not ready, and since when."""
     lines = []
@@ -182,9 +188,32 @@ def _check_states(row: Row) -> list[str]:
 
 
 def _backoff(row: Row, at: int) -> list[str]:
-    """Until when it is not retried, if an eviction requeued it with a delay."""
+    """Until when it is not retried, if an eviction requeued it with a delay, or is going to (rules/07 §3)."""
     until = text_at(dict(row.state.status), "requeueState", "requeueAt")
-    return [f"it is not retried before {until}"] if until and nanoseconds(until) > at else []
+    if not until or nanoseconds(until) <= at:
+        return []
+    if row.state.stage is Stage.PENDING:
+        return [f"it is not retried before {until}"]
+    has_failed = any(text_at(check, "state") == "Retry" for check in row.checks)
+    return [f"it holds its quota until {until}, and is evicted and tried again then"] if has_failed else []
+
+
+def _eviction(found: Explanation, by: str) -> list[str]:
+    """Who preempted it; or when and why it was evicted otherwise, if it still is."""
+    if by:
+        return [f"it was preempted by {by}"]
+    evicted = _evicted(found)
+    return [f"it was evicted at {evicted['at']} ({evicted['reason']}): {evicted['message']}"] if evicted else []
+
+
+def _evicted(found: Explanation) -> dict[str, str]:
+    """Its last eviction, if it has not had quota since; empty if there is none."""
+    conditions = (dict(condition) for condition in found.workload.status.get("conditions", ()))
+    evicted = next((condition for condition in conditions if condition.get("type") == "Evicted"), {})
+    if text_at(evicted, "status") != "True":
+        return {}
+    named = {"at": "lastTransitionTime", "reason": "reason", "message": "message"}
+    return {name: text_at(evicted, field) for name, field in named.items()}
 
 
 def _name(row: Row, index: int | None) -> str:
@@ -260,7 +289,9 @@ def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any
             ],
             "replaces": found.replaces and f"{found.replaces.namespace}/{found.replaces.name}",
             "preemptedBy": by or None,
-            "note": namespace_note(state.world, state.engine, workload) or None,
+            "evicted": _evicted(found) or None,
+            "keptFor": [head.key for _, head in kept_for(state.engine, workload, now=state.now)],
+            "note": QueueNotes(state.world, state.engine).of(workload) or None,
         },
         "would": str(found.now.outcome),
         "reason": found.now.reason,

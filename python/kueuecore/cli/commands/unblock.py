@@ -13,7 +13,7 @@ from kueuecore.answers.trials import MAX_TRIES
 from kueuecore.cli.documents import document_head, workload_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
-from kueuecore.cli.namespace_labels import namespace_note
+from kueuecore.cli.queue_notes import QueueNotes
 from kueuecore.cli.progress import line_progress
 from kueuecore.cli.state_file import SettledState, add_state, read_state
 from kueuecore.cli.streams import output, write
@@ -92,7 +92,7 @@ def _message(state: SettledState, workload: WorkloadState) -> str:
     known = RequestOrigins(state.world, state.engine)
     if workload.message:
         notes = known.notes(message, plain, workload.cluster_queue or "")
-        notes = notes or namespace_note(state.world, state.engine, workload)
+        notes = notes or QueueNotes(state.world, state.engine).of(workload)
     else:  # the cause has the rest
         notes = known.in_message(message, plain)
     return f"{message} ({notes})" if notes else message

@@ -1,0 +1,42 @@
+"""Finds for whom a cycle keeps the quota that a workload would get otherwise (rules/05 §6.4)."""
+
+from __future__ import annotations
+
+from kueuecore.engine import Engine
+from kueuecore.states import Stage, WorkloadState
+from kueuecore.steady_state import settle
+
+__all__ = ["NO_LONGER_FITS", "kept_for"]
+
+NO_LONGER_FITS = "Workload no longer fits after processing another workload"
+_MAX_HEADS = 20
+
+
+def kept_for(engine: Engine, workload: WorkloadState, *, now: int) -> tuple[tuple[str, WorkloadState], ...]:
+    """Return the waiting workloads without any one of which a workload would get quota now.
+
+    They head other ClusterQueues. A cycle looks at them first, and keeps quota for them that they do not get yet. Each
+    is taken out of a copy, and cycles run there.
+
+    Args:
+        engine: The engine.
+        workload: The workload, which no longer fitted in its cycle.
+        now: The current time.
+
+    Returns:
+        Their ClusterQueues, and they; of the first so many ClusterQueues by name.
+    """
+    if workload.stage is not Stage.PENDING or not workload.message.startswith(NO_LONGER_FITS):
+        return ()
+    heads = []
+    for queue in engine.cluster_queues():
+        pending = engine.pending(queue) if queue != workload.cluster_queue else ()
+        heads += [(queue, engine.workload(head.name, namespace=head.namespace)) for head in pending[:1]]
+    found = []
+    for queue, head in heads[:_MAX_HEADS]:
+        without = engine.fork()
+        without.delete("Workload", head.name, namespace=head.namespace, now=now)
+        settle(without, now=now, until=now)
+        if without.workload(workload.name, namespace=workload.namespace).stage is not Stage.PENDING:
+            found.append((queue, head))
+    return tuple(found)
