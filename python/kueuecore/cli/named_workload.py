@@ -25,7 +25,7 @@ def named_workload(state: SettledState, text: str) -> tuple[str, str]:
     Raises:
         ManifestError: None matches, with the reason, or several do.
     """
-    keys = ((workload.namespace, workload.name) for workload in state.engine.workloads())
+    keys = (key for key in state.engine._core.workload_keys() if key is not None)
     return find_workload(text, state.world, given=state.given, keys=keys)
 
 
@@ -45,10 +45,11 @@ def find_workload(
     """
     *place, name = text.split("/")
     kind = place.pop(0) if place and place[0][:1].isupper() else ""
-    there = dict.fromkeys(keys)
+    there = dict.fromkeys(sorted(keys))
     found = [key for key in there if key[1] == name and place in ([], [key[0]])] if kind in ("", "Workload") else []
-    jobs = list(dict.fromkeys(job for job in jobs_with_workloads(world, given) if job.workload in there))
+    jobs: list[JobName] = []
     if not found:
+        jobs = list(dict.fromkeys(job for job in jobs_with_workloads(world, given) if job.workload in there))
         mine = [job for job in jobs if job.name == name and kind in ("", job.kind) and place in ([], [job.workload[0]])]
         found = list(dict.fromkeys(job.workload for job in mine))
     if len(found) > 1:

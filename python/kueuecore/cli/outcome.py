@@ -17,7 +17,8 @@ from kueuecore.decisions import Preemption, Undecided
 from kueuecore.engine import Engine
 from kueuecore.findings.topology_objects import TopologyObjects
 from kueuecore.findings.topology_sentences import NO_PLACE_EVER, NODE_GATE, AskedTopology, reasons_of, why_not_placed
-from kueuecore.states import ClusterQueueState, QuotaRow, Stage, WorkloadState
+from kueuecore.held_manifests import HeldManifests
+from kueuecore.states import ClusterQueueState, PendingWorkload, QuotaRow, Stage, WorkloadState
 from kueuecore.steady_state import Settled
 from kueuecore.topology import DomainCapacity, Placement
 from kueuecore.waiting_cause import uncovered_in, waiting_cause
@@ -161,39 +162,61 @@ class RunOutcome:
     def workloads(self) -> tuple[Row, ...]:
         """All workloads, by namespace and name."""
         states = self.engine.workloads()
-        kept = {(state.namespace, state.name) for state in states}
-        objects = {
-            _key(manifest.object, kept): manifest.object
-            for manifest in self.world.manifests
-            if is_workload(manifest.object)
-        }
-        undecided = {undecided.key: undecided for undecided in self.settled.undecided}
-        queued = [workload for queue in self.engine.cluster_queues() for workload in self.engine.pending(queue)]
-        positions = {cluster_queue.key: cluster_queue.position_in_cluster_queue for cluster_queue in queued}
+        queues = self.engine.cluster_queues()
+        positions = {queued.key: queued for queue in queues for queued in self.engine.pending(queue)}
+        return tuple(self._row(state, positions.get(state.key)) for state in states)
+
+    def workload(self, name: str, *, namespace: str) -> Row:
+        """One workload, without a look at all others.
+
+        Raises:
+            UnknownObjectError: There is none.
+        """
+        state = self.engine.workload(name, namespace=namespace)
+        is_queued = state.place is not None and state.cluster_queue is not None
+        queued = self.engine.pending(state.cluster_queue or "") if is_queued else ()
+        return self._row(state, next((pending for pending in queued if pending.key == state.key), None))
+
+    def plain(self, state: WorkloadState) -> JsonObject:
+        """Return the object of a workload."""
+        if isinstance(self.world.manifests, HeldManifests):
+            return self.world.workload(state.name, namespace=state.namespace)
+        return self._objects.get((state.namespace, state.name), {})
+
+    def _row(self, state: WorkloadState, queued: PendingWorkload | None) -> Row:
+        plain = self.plain(state)
+        left_open = self._undecided.get(state.key) if state.stage is Stage.PENDING else None
+        position = None if queued is None else queued.position_in_cluster_queue
+        job = self.world.jobs.get((state.namespace, state.name))
+        cause = "" if left_open else self._cause(state, position)
+        return Row(
+            state,
+            _owner(plain, job.object if job else {}),
+            _counts(plain),
+            position,
+            left_open,
+            tuple(self._placements.get(state.key, ())),
+            self._not_placed(state, plain, cause),
+            cause,
+            self._notes(state, cause, plain),
+        )
+
+    @cached_property
+    def _objects(self) -> Mapping[tuple[str, str], JsonObject]:
+        kept = {key for key in self.engine._core.workload_keys() if key is not None}
+        given = (manifest.object for manifest in self.world.of_kind("Workload"))
+        return {_key(plain, kept): plain for plain in given if is_workload(plain)}
+
+    @cached_property
+    def _undecided(self) -> Mapping[str, Undecided]:
+        return {undecided.key: undecided for undecided in self.settled.undecided}
+
+    @cached_property
+    def _placements(self) -> Mapping[str, list[Placement]]:
         placements: dict[str, list[Placement]] = {}
         for placement in self.engine.placements():
             placements.setdefault(placement.key, []).append(placement)
-        rows = []
-        for state in states:
-            plain = objects.get((state.namespace, state.name), {})
-            left_open = undecided.get(state.key) if state.stage is Stage.PENDING else None
-            position = positions.get(state.key)
-            job = self.world.jobs.get((state.namespace, state.name))
-            cause = "" if left_open else self._cause(state, position)
-            rows.append(
-                Row(
-                    state,
-                    _owner(plain, job.object if job else {}),
-                    _counts(plain),
-                    position,
-                    left_open,
-                    tuple(placements.get(state.key, ())),
-                    self._not_placed(state, plain, cause),
-                    cause,
-                    self._notes(state, cause, plain),
-                )
-            )
-        return tuple(rows)
+        return placements
 
     def _cause(self, state: WorkloadState, position: int | None) -> str:
         """Why a workload waits about which Kueue's status says nothing."""

@@ -128,7 +128,7 @@ def known_kinds(api: Api) -> dict[str, tuple[str, str]]:
     return found
 
 
-def list_objects(api: Api, kinds: Iterable[str], *, namespace: str = "") -> Listing:
+def list_objects(api: Api, kinds: Iterable[str], namespace: str = "") -> Listing:
     """List kinds, several at a time; where that is forbidden, those of one namespace.
 
     Nodes and Pods are listed only if a flavor names a topology: nothing else asks for them.

@@ -105,7 +105,7 @@ def _origins(state: SettledState, found: Explanation) -> dict[str, str]:
 
 def _report(state: SettledState, found: Explanation, by: str, style: Style, *, is_wide: bool) -> str:
     outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
-    row = next(workload for workload in outcome.workloads if workload.state.key == found.workload.key)
+    row = outcome.workload(found.workload.name, namespace=found.workload.namespace)
     parts = [_summary(found, row, by, state), _flavors(found, row, style), _obstacles(state, found, row, style)]
     parts += [_levels(found, row, style), *holder_tables(found, style, is_wide=is_wide)]
     if row.not_placed:
