@@ -12,11 +12,13 @@ from kueuecore.answers.explanation import Holder, Search
 from kueuecore.answers.obstacles import why_so
 from kueuecore.cli.outcome import Row, RunOutcome
 from kueuecore.cli.table import Cell, Style, table
+from kueuecore.findings.labels import names_of, nodes_with
+from kueuecore.findings.topology_objects import TopologyObjects, trouble_of
 from kueuecore.findings.topology_sentences import PODS
 from kueuecore.jobs.topology import CONSTRAINTS, PREFERRED, REQUIRED, SLICE_TOPOLOGY, UNCONSTRAINED
 from kueuecore.topology import DomainCapacity
 
-__all__ = ["node_tables"]
+__all__ = ["node_tables", "nodes_left_out"]
 
 _MAX_ROWS = 20
 # Kueue has placed a pod with one of these (rules/08 §4 rule 4).
@@ -70,6 +72,24 @@ def node_tables(outcome: RunOutcome, found: Explanation, row: Row, style: Style,
             )
         )
     return tables
+
+
+def nodes_left_out(objects: TopologyObjects, found: Explanation) -> list[str]:
+    """Name the nodes of the flavors that were tried that take no pods: Kueue's message counts only the others.
+
+    Args:
+        objects: The Topologies, the flavors with one, and the Nodes.
+        found: The explanation of a workload that has no place.
+    """
+    lines = []
+    tried = (trial.flavor for pod_set in found.pod_sets for trial in pod_set.trials)
+    for flavor in (name for name in dict.fromkeys(tried) if name in objects.flavors):
+        labels = texts_at(objects.flavors[flavor].object, "spec", "nodeLabels")
+        nodes = nodes_with(labels, dict(sorted(objects.nodes.items())))
+        out = [f"{text_at(node.object, 'metadata', 'name')} ({why})" for node in nodes if (why := trouble_of(node))]
+        if out:
+            lines.append(f"nodes of flavor {flavor} that take no pods: {names_of(out)}")
+    return lines
 
 
 def _cut(

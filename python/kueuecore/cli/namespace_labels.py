@@ -79,7 +79,7 @@ def namespace_note(world: World, engine: Engine, state: WorkloadState) -> str:
 def _unselected(engine: Engine, namespace: str, queue: str, selector: JsonValue) -> str:
     """Say why a ClusterQueue does not select a Namespace that is given; empty if it does."""
     if selector is None:
-        return f"ClusterQueue {queue} has no namespaceSelector, so it selects no Namespace; an empty one, {{}}, selects all"
+        return f"ClusterQueue {queue} has no namespaceSelector, so it selects no Namespace: {{}} selects all"
     try:
         labels = texts_at(engine.object("Namespace", namespace), "metadata", "labels")
     except UnknownObjectError:

@@ -18,7 +18,7 @@ from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
 from kueuecore.answers.shares import Contender
 from kueuecore.cli.documents import document_head, workload_head
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.held_nodes import node_tables
+from kueuecore.cli.held_nodes import node_tables, nodes_left_out
 from kueuecore.cli.holders import holder_tables
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
 from kueuecore.cli.outcome import Row, RunOutcome
@@ -106,7 +106,9 @@ def _origins(state: SettledState, found: Explanation) -> dict[str, str]:
 def _report(state: SettledState, found: Explanation, by: str, style: Style, *, is_wide: bool) -> str:
     outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
     row = outcome.workload(found.workload.name, namespace=found.workload.namespace)
-    parts = [_summary(found, row, by, state), _flavors(found, row, style), _obstacles(state, found, row, style)]
+    left_out = nodes_left_out(outcome.topology_objects, found) if row.not_placed else []
+    first = "\n".join([_summary(found, row, by, state), *map(shown, left_out)])
+    parts = [first, _flavors(found, row, style), _obstacles(state, found, row, style)]
     parts += [_levels(found, row, style), *holder_tables(found, style, is_wide=is_wide)]
     if row.not_placed:
         parts.append(not_placed_table(outcome, style, only=row))
@@ -170,7 +172,8 @@ def _why_ahead(found: Explanation) -> list[str]:
 
 def _kept(queue: str, head: WorkloadState) -> str:
     kept = f"quota is kept for {head.key}, the head of ClusterQueue {queue}, which does not get it yet"
-    return f"{kept}: without it this workload would get quota now; a queue with reclaimWithinCohort: Any keeps none (05 §6.4)"
+    keeps_none = "a queue with reclaimWithinCohort: Any keeps none (05 §6.4)"
+    return f"{kept}: without it this workload would get quota now; {keeps_none}"
 
 
 def _check_states(row: Row) -> list[str]:

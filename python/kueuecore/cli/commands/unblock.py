@@ -13,8 +13,8 @@ from kueuecore.answers.trials import MAX_TRIES
 from kueuecore.cli.documents import document_head, workload_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
-from kueuecore.cli.queue_notes import QueueNotes
 from kueuecore.cli.progress import line_progress
+from kueuecore.cli.queue_notes import QueueNotes
 from kueuecore.cli.state_file import SettledState, add_state, read_state
 from kueuecore.cli.streams import output, write
 from kueuecore.cli.study_options import add_look, count
