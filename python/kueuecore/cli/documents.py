@@ -23,7 +23,16 @@ from kueuecore.topology import Placement
 from kueuecore.version import version
 from kueuecore.world import is_workload
 
-__all__ = ["document_head", "json_document", "release_document", "workload_head", "yaml_document", "yaml_documents"]
+__all__ = [
+    "checks_document",
+    "document_head",
+    "json_document",
+    "places_document",
+    "release_document",
+    "workload_head",
+    "yaml_document",
+    "yaml_documents",
+]
 
 _SCHEMA = 1
 """Version of the JSON document: changing or removing a field increments it, adding one does not."""
@@ -138,22 +147,31 @@ def _workload(row: Row) -> JsonObject:
             }
             for assignment in assigned
         ],
-        "notPlaced": [
-            {"podSet": placed.asked.pod_set, "asksFor": str(placed.asked), "why": placed.why}
-            for placed in row.not_placed
-        ],
+        "notPlaced": places_document(row),
         "failedNodes": list(row.failed_nodes),
-        "admissionChecks": [
-            {
-                "name": text_at(check, "name"),
-                "state": text_at(check, "state"),
-                "message": text_at(check, "message"),
-                "since": text_at(check, "lastTransitionTime") or None,
-                "retryCount": int_at(check, "retryCount"),
-            }
-            for check in row.checks
-        ],
+        "admissionChecks": checks_document(row),
     }
+
+
+def places_document(row: Row) -> list[JsonValue]:
+    """The pod sets of a workload that could not be placed."""
+    return [
+        {"podSet": placed.asked.pod_set, "asksFor": str(placed.asked), "why": placed.why} for placed in row.not_placed
+    ]
+
+
+def checks_document(row: Row) -> list[JsonValue]:
+    """The states of a workload's admission checks."""
+    return [
+        {
+            "name": text_at(check, "name"),
+            "state": text_at(check, "state"),
+            "message": text_at(check, "message"),
+            "since": text_at(check, "lastTransitionTime") or None,
+            "retryCount": int_at(check, "retryCount"),
+        }
+        for check in row.checks
+    ]
 
 
 def _placement(placement: Placement | None) -> JsonObject | None:

@@ -16,9 +16,9 @@ from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTria
 from kueuecore.answers.kept_quota import kept_for
 from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
 from kueuecore.answers.shares import Contender
-from kueuecore.cli.documents import document_head, workload_head
+from kueuecore.cli.documents import checks_document, document_head, places_document, workload_head
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.held_nodes import node_tables, nodes_left_out
+from kueuecore.cli.held_nodes import node_tables, nodes_document, nodes_left_out
 from kueuecore.cli.holders import holder_tables
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
 from kueuecore.cli.outcome import Row, RunOutcome
@@ -281,6 +281,8 @@ def _contested(found: Explanation) -> list[tuple[int, FlavorTrial, Asked]]:
 
 def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any]:
     workload = found.workload
+    outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
+    row = outcome.workload(workload.name, namespace=workload.namespace)
     return {
         **document_head(state.engine.configuration.release),
         "now": format_time(state.now),
@@ -294,6 +296,8 @@ def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any
             "preemptedBy": by or None,
             "evicted": _evicted(found) or None,
             "keptFor": [head.key for _, head in kept_for(state.engine, workload, now=state.now)],
+            "requeueAt": text_at(dict(workload.status), "requeueState", "requeueAt") or None,
+            "admissionChecks": checks_document(row),
             "note": QueueNotes(state.world, state.engine).of(workload) or None,
         },
         "would": str(found.now.outcome),
@@ -320,6 +324,9 @@ def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any
             }
             for search in found.searches
         ],
+        "notPlaced": places_document(row),
+        "leftOut": nodes_left_out(outcome.topology_objects, found) if row.not_placed else [],
+        **nodes_document(outcome, found, row),
     }
 
 
