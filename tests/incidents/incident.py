@@ -22,7 +22,7 @@ __all__ = ["Fix", "Incident", "incidents"]
 
 FOLDER = Path(__file__).parent
 _FIELDS = {
-    "apiVersion", "kind", "symptom", "source", "question", "now", "code", "says", "document", "cause", "fix",
+    "apiVersion", "kind", "subject", "symptom", "source", "question", "now", "code", "says", "document", "cause", "fix",
     "notLive",
 }  # fmt: skip
 _FIELDS_OF_FIX = {"set", "delete", "add", "then"}
