@@ -50,6 +50,8 @@ def _main(arguments: Sequence[str], source: StateSource | None, given: str | Non
     options.source, options.given = source, given
     if source is not None:
         vars(options).update(source.settings)
+        # Whoever asks a state that is open has it as a whole.
+        options.all_namespaces = not getattr(options, "namespace", "")
     try:
         code: int = options.command(options)
     finally:

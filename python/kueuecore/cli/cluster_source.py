@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kueuecore._json import JsonObject, list_at, object_at
 from kueuecore.api_server import RefusedError
@@ -27,7 +27,6 @@ from kueuecore.world import World
 
 if TYPE_CHECKING:
     from kueuecore.kubernetes.api import Api
-    from kueuecore.kubernetes.cluster_objects import Listing
     from kueuecore.kubernetes.credentials import Context
     from kueuecore.kubernetes.live_cluster import LiveCluster
 
@@ -51,8 +50,10 @@ class ClusterSource:
         self._api, context = _connected(options)
         self.namespace: str = options.namespace or context.namespace
         self.title = context.name or self._api.host
-        # Some commands have no use for a time.
+        # Some commands have no use for a time, a Configuration or gates.
         self._now: int | None = getattr(options, "now", None)
+        self._asked: dict[str, Any] = {name: getattr(options, name, None) for name in ("config", "kueue")}
+        self._gates: Sequence[tuple[str, bool]] = getattr(options, "feature_gates", ())
         place = (("--kubeconfig", options.kubeconfig), ("--context", options.context), ("--server", options.server))
         named = (text for name, value in place if value for text in (name, str(value)))
         self.arguments = (*named, *arguments_of({**self.settings, "trusted": False, "now": self._now}))
@@ -63,14 +64,13 @@ class ClusterSource:
         # Jobs that a question has named, and that have no Workload.
         self._jobs: dict[str, tuple[JsonObject, ...]] = {}
         self._notes: Sequence[str] = ()
+        self.unlisted: Sequence[object] = ()
+        """The kinds that may not be listed, in a sentence each."""
 
     @property
     def settings(self) -> Mapping[str, object]:
         """Options of `add_state` by their names, which are those of every command on this state."""
-        options = self._options
-        given = {"config": options.config, "kueue": options.kueue}
-        gates = getattr(options, "feature_gates", [])
-        return {"trusted": True, "now": self._time(), "feature_gates": gates, **given}
+        return {"trusted": True, "now": self._time(), "feature_gates": [*self._gates], **self._asked}
 
     @property
     def version(self) -> int:
@@ -86,13 +86,19 @@ class ClusterSource:
         """Return the objects, Workloads as far as decisions depend on them."""
         return tuple(self.state().world.manifests)
 
-    def listing(self) -> Listing:
-        """List everything anew, as the server has it."""
-        from kueuecore.kubernetes.cluster_objects import known_kinds, list_objects
+    def dumped(self, *, with_events: bool) -> list[JsonObject]:
+        """List everything anew, as the server has it.
+
+        Args:
+            with_events: List Events too?
+        """
+        from kueuecore.kubernetes.cluster_objects import EVENT, known_kinds, list_objects
 
         with self._explained():
-            self._api.kinds = known_kinds(self._api)
-            return list_objects(self._api, self._api.kinds, self.namespace)
+            self._api.kinds = {**known_kinds(self._api), **(EVENT if with_events else {})}
+            listing = list_objects(self._api, self._api.kinds, self.namespace)
+        self.unlisted = listing.unlisted
+        return [*listing.objects]
 
     def state(self, named: str = "") -> SettledState:
         """Return the newest state, after cycles ran until nothing changed. Shared: fork its engine to change it.
@@ -145,9 +151,7 @@ class ClusterSource:
 
     def _configured(self, objects: Sequence[JsonObject]) -> Configuration:
         manifests = [Manifest(plain, Source(self.title)) for plain in objects]
-        options = self._options
-        gates = getattr(options, "feature_gates", [])
-        found = configured(options.config, gates, manifests, kueue=options.kueue)
+        found = configured(self._asked["config"], self._gates, manifests, kueue=self._asked["kueue"])
         self._notes = found.notes
         return found.configuration
 

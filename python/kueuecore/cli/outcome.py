@@ -141,6 +141,7 @@ class RunOutcome:
         settled: The cycles that ran, and how they ended.
         now: The time at which it happened, in nanoseconds since 1970.
         after_cycles: Makes the state anew, as it was after so many cycles: to say why fair sharing chose a victim.
+        namespace: The only namespace of which workloads are shown; by default, all.
     """
 
     def __init__(
@@ -150,18 +151,20 @@ class RunOutcome:
         settled: Settled,
         now: int,
         after_cycles: Callable[[int], Engine] | None = None,
+        namespace: str = "",
     ) -> None:
         self.engine = engine
         self.world = world
         self.settled = settled
         self.now = now
         self._after_cycles = after_cycles
+        self._namespace = namespace
         self._n_asked = 0
 
     @cached_property
     def workloads(self) -> tuple[Row, ...]:
-        """All workloads, by namespace and name."""
-        states = self.engine.workloads()
+        """All workloads that are shown, by namespace and name."""
+        states = [state for state in self.engine.workloads() if self._namespace in ("", state.namespace)]
         queues = self.engine.cluster_queues()
         positions = {queued.key: queued for queue in queues for queued in self.engine.pending(queue)}
         return tuple(self._row(state, positions.get(state.key)) for state in states)
@@ -353,7 +356,7 @@ class RunOutcome:
 
     @cached_property
     def _states(self) -> Mapping[str, WorkloadState]:
-        return {row.state.key: row.state for row in self.workloads}
+        return {state.key: state for state in self.engine.workloads()}
 
     @cached_property
     def admission_checks(self) -> tuple[CheckRow, ...]:

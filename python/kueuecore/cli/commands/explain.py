@@ -16,6 +16,7 @@ from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTria
 from kueuecore.answers.kept_quota import kept_for
 from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
 from kueuecore.answers.shares import Contender
+from kueuecore.cli.cluster_options import shown_namespace
 from kueuecore.cli.documents import checks_document, document_head, places_document, workload_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.held_nodes import node_tables, nodes_document, nodes_left_out
@@ -24,10 +25,11 @@ from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
 from kueuecore.cli.outcome import Row, RunOutcome
 from kueuecore.cli.queue_notes import QueueNotes
 from kueuecore.cli.state_file import SettledState, add_state, read_state
-from kueuecore.cli.streams import output, write
+from kueuecore.cli.streams import output
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.cli.topology_tables import not_placed_table
+from kueuecore.cli.watching import Answer, add_watch, answer_or_watch
 from kueuecore.request_origins import RequestOrigins
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import format_time, nanoseconds
@@ -59,23 +61,30 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     help_text = "table (the default); wide: all holders, no wrapping; json: everything, as one document"
     out.add_argument("-o", "--output", choices=["table", "wide", "json"], default="table", help=help_text)
     add_look(out)
+    add_watch(out)
     out.add_argument("--fail-on-pending", action="store_true", help="exit with 1 if the workload is pending")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore explain`; returns the exit code."""
+    return answer_or_watch(options, lambda: _answer(options))
+
+
+def _answer(options: argparse.Namespace) -> Answer:
     state = read_state(options)
-    namespace, name = named_workload(state, options.workload)
+    namespace, name = named_workload(state, options.workload, namespace=shown_namespace(options))
     found = explain(state.engine, name, namespace=namespace, now=state.now)
     by = _pushed_out_by(state, found)
+    is_pending = found.workload.stage is Stage.PENDING
+    code = ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
+    document = _document(state, found, by)
     if options.output == "json":
-        write(json.dumps(_document(state, found, by), indent=2) + "\n")
+        text = json.dumps(document, indent=2)
     else:
         style = Style.of(output(), options.color)
         is_wide = options.output == "wide"
-        write(_report(state, found, by, style.wide() if is_wide else style, is_wide=is_wide) + "\n")
-    is_pending = found.workload.stage is Stage.PENDING
-    return ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
+        text = _report(state, found, by, style.wide() if is_wide else style, is_wide=is_wide)
+    return Answer(f"{text}\n", code, json.dumps({**document, "now": ""}))
 
 
 def _pushed_out_by(state: SettledState, found: Explanation) -> str:
