@@ -70,6 +70,7 @@ class Incident:
 
     Args:
         name: That of its file.
+        subject: What it is about.
         symptom: What somebody saw, in a sentence.
         source: A public report of such a case; empty: none is known.
         command: The command that answers it, without where the state is.
@@ -85,6 +86,7 @@ class Incident:
     """
 
     name: str
+    subject: str
     symptom: str
     source: str
     command: tuple[str, ...]
@@ -110,6 +112,7 @@ class Incident:
         assert isinstance(code, int)
         return cls(
             name=path.stem,
+            subject=text_at(front, "subject"),
             symptom=text_at(front, "symptom"),
             source=text_at(front, "source"),
             command=tuple(shlex.split(text_at(front, "question"))),

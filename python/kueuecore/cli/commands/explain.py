@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 from math import isfinite
-from typing import Any
+from typing import Any, TypeAlias
 
 from kueuecore._json import text_at
 from kueuecore._rows import row_of
@@ -49,6 +49,9 @@ EXAMPLES = """\
   kueuecore explain state.yaml Job/team-a/train -o json | jq '.obstacles[].text'
 """
 
+# For whom quota is kept that it would get otherwise: the ClusterQueue, and its head.
+_Kept: TypeAlias = tuple[tuple[str, WorkloadState], ...]
+
 _MAX_AHEAD = 5
 _UID = re.compile(r"\(UID: ([^,)\s]+)")
 
@@ -77,13 +80,17 @@ def _answer(options: argparse.Namespace) -> Answer:
     by = _pushed_out_by(state, found)
     is_pending = found.workload.stage is Stage.PENDING
     code = ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
-    document = _document(state, found, by)
+    outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
+    row = outcome.workload(name, namespace=namespace)
+    kept = kept_for(state.engine, found.workload, now=state.now)
+    document = _document(state, found, outcome, row, by, kept)
     if options.output == "json":
         text = json.dumps(document, indent=2)
     else:
         style = Style.of(output(), options.color)
         is_wide = options.output == "wide"
-        text = _report(state, found, by, style.wide() if is_wide else style, is_wide=is_wide)
+        first = _summary(found, row, by, kept, state)
+        text = _report(state, found, outcome, row, first, style.wide() if is_wide else style, is_wide=is_wide)
     return Answer(f"{text}\n", code, json.dumps({**document, "now": ""}))
 
 
@@ -112,12 +119,15 @@ def _origins(state: SettledState, found: Explanation) -> dict[str, str]:
     return {fromkey: known.of(fromkey, workload) for fromkey in dict.fromkeys([*found.uncovered, *asked])}
 
 
-def _report(state: SettledState, found: Explanation, by: str, style: Style, *, is_wide: bool) -> str:
-    outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
-    row = outcome.workload(found.workload.name, namespace=found.workload.namespace)
+def _report(
+    state: SettledState, found: Explanation, outcome: RunOutcome, row: Row, first: str, style: Style, *, is_wide: bool
+) -> str:
     left_out = nodes_left_out(outcome.topology_objects, found) if row.not_placed else []
-    first = "\n".join([_summary(found, row, by, state), *map(shown, left_out)])
-    parts = [first, _flavors(found, row, style), _obstacles(state, found, row, style)]
+    parts = [
+        "\n".join([first, *map(shown, left_out)]),
+        _flavors(found, row, style),
+        _obstacles(state, found, row, style),
+    ]
     parts += [_levels(found, row, style), *holder_tables(found, style, is_wide=is_wide)]
     if row.not_placed:
         parts.append(not_placed_table(outcome, style, only=row))
@@ -125,7 +135,7 @@ def _report(state: SettledState, found: Explanation, by: str, style: Style, *, i
     return "\n\n".join(part for part in parts if part)
 
 
-def _summary(found: Explanation, row: Row, by: str, state: SettledState) -> str:
+def _summary(found: Explanation, row: Row, by: str, kept: _Kept, state: SettledState) -> str:
     workload, now = found.workload, found.now
     place = f" in ClusterQueue {workload.cluster_queue}" if workload.cluster_queue else ""
     message = f": {row.message}" if row.message else ""
@@ -143,7 +153,7 @@ def _summary(found: Explanation, row: Row, by: str, state: SettledState) -> str:
             lines += _why_ahead(found)
         elif workload.place is not None:
             lines.append("nothing is ahead of it in the queue")
-        lines += [_kept(queue, head) for queue, head in kept_for(state.engine, workload, now=state.now)]
+        lines += [_why_kept(queue, head) for queue, head in kept]
         if now.outcome.value != "Waits":
             lines.append(f"as the head of a cycle it would get quota now: {now.outcome.value}")
         elif now.message and now.message != row.message and not found.repeats_status:
@@ -179,7 +189,7 @@ def _why_ahead(found: Explanation) -> list[str]:
     return lines
 
 
-def _kept(queue: str, head: WorkloadState) -> str:
+def _why_kept(queue: str, head: WorkloadState) -> str:
     kept = f"quota is kept for {head.key}, the head of ClusterQueue {queue}, which does not get it yet"
     keeps_none = "a queue with reclaimWithinCohort: Any keeps none (05 §6.4)"
     return f"{kept}: without it this workload would get quota now; {keeps_none}"
@@ -288,10 +298,10 @@ def _contested(found: Explanation) -> list[tuple[int, FlavorTrial, Asked]]:
     ]
 
 
-def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any]:
+def _document(
+    state: SettledState, found: Explanation, outcome: RunOutcome, row: Row, by: str, kept: _Kept
+) -> dict[str, Any]:
     workload = found.workload
-    outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
-    row = outcome.workload(workload.name, namespace=workload.namespace)
     return {
         **document_head(state.engine.configuration.release),
         "now": format_time(state.now),
@@ -304,7 +314,7 @@ def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any
             "replaces": found.replaces and f"{found.replaces.namespace}/{found.replaces.name}",
             "preemptedBy": by or None,
             "evicted": _evicted(found) or None,
-            "keptFor": [head.key for _, head in kept_for(state.engine, workload, now=state.now)],
+            "keptFor": [head.key for _, head in kept],
             "requeueAt": text_at(dict(workload.status), "requeueState", "requeueAt") or None,
             "admissionChecks": checks_document(row),
             "note": QueueNotes(state.world, state.engine).of(workload) or None,
