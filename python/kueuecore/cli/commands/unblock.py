@@ -87,8 +87,8 @@ def run(options: argparse.Namespace) -> int:
 def _message(state: SettledState, workload: WorkloadState) -> str:
     """Kueue's message or the cause, and where requests come from that the job does not make."""
     message = message_or_cause(state.engine, workload, now=state.now)
-    if workload.message.endswith(" is inactive") and workload.cluster_queue:
-        return f"{message}: {state.engine.cluster_queue(workload.cluster_queue).message}"
+    if workload.cluster_queue and workload.message == f"ClusterQueue {workload.cluster_queue} is inactive":
+        message += f": {state.engine.cluster_queue(workload.cluster_queue).message}"
     plain = state.world.workload(workload.name, namespace=workload.namespace)
     known = RequestOrigins(state.world, state.engine)
     if workload.message:
