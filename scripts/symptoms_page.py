@@ -1,6 +1,6 @@
 """Write docs/symptoms.md: what people see, which command names the cause, and what it says, from tests/incidents.
 
-    python -m scripts.symptoms_page
+python -m scripts.symptoms_page
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def with_borrowing(
     from kueuecore.answers.explanation import Fate
 
     queue = _object(engine, "ClusterQueue", workload.cluster_queue or "")
-    if all(search.is_found for search in searches) or "fairSharing" in engine.configuration.to_dict():
+    if "fairSharing" in engine.configuration.to_dict():
         return searches
     asked = {
         (trial.flavor, asked.resource): asked

@@ -6,9 +6,8 @@ from kueuecore.engine import Engine
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.steady_state import settle
 
-__all__ = ["NO_LONGER_FITS", "kept_for"]
+__all__ = ["kept_for"]
 
-NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 _MAX_HEADS = 20
 
 
@@ -26,8 +25,6 @@ def kept_for(engine: Engine, workload: WorkloadState, *, now: int) -> tuple[tupl
     Returns:
         Their ClusterQueues, and they; of the first so many ClusterQueues by name.
     """
-    if workload.stage is not Stage.PENDING or not workload.message.startswith(NO_LONGER_FITS):
-        return ()
     heads = []
     for queue in engine.cluster_queues():
         pending = engine.pending(queue) if queue != workload.cluster_queue else ()

@@ -112,7 +112,11 @@ def test_who_keeps_quota_from_others_is_found() -> None:
     assert engine.workload("second", namespace="ns").stage == "Pending"
 
 
-@pytest.mark.parametrize("name", ["first", "second", "late"])
-def test_nothing_is_kept_from_others(name: str) -> None:
-    engine = guaranteed("Any")
-    assert kept_for(engine, engine.workload(name, namespace="ns"), now=nanoseconds(NOW)) == ()
+def test_a_head_that_keeps_nothing_is_not_named() -> None:
+    engine = settled(
+        [*queue("own", 4, ("f",), cohortName="all"), *queue("other", 0, ("f",), cohortName="all")],
+        workload("first", "own", 4),
+        workload("second", "own", 4),
+        workload("late", "other", 2),
+    )
+    assert kept_for(engine, engine.workload("late", namespace="ns"), now=nanoseconds(NOW)) == ()

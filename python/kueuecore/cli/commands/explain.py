@@ -13,7 +13,6 @@ from kueuecore._rows import row_of
 from kueuecore._text import shown
 from kueuecore.answers import Explanation, explain, obstacles
 from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTrials, Search
-from kueuecore.answers.kept_quota import kept_for
 from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
 from kueuecore.answers.shares import Contender
 from kueuecore.cli.cluster_options import shown_namespace
@@ -52,6 +51,7 @@ EXAMPLES = """\
 # For whom quota is kept that it would get otherwise: the ClusterQueue, and its head.
 _Kept: TypeAlias = tuple[tuple[str, WorkloadState], ...]
 
+_NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 _MAX_AHEAD = 5
 _UID = re.compile(r"\(UID: ([^,)\s]+)")
 
@@ -82,7 +82,7 @@ def _answer(options: argparse.Namespace) -> Answer:
     code = ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
     outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
     row = outcome.workload(name, namespace=namespace)
-    kept = kept_for(state.engine, found.workload, now=state.now)
+    kept = _kept(state, found)
     document = _document(state, found, outcome, row, by, kept)
     if options.output == "json":
         text = json.dumps(document, indent=2)
@@ -187,6 +187,15 @@ def _why_ahead(found: Explanation) -> list[str]:
         queue = found.workload.cluster_queue
         lines.append(f"  ClusterQueue {queue} is StrictFIFO: nothing behind its head is tried before that has quota")
     return lines
+
+
+def _kept(state: SettledState, found: Explanation) -> _Kept:
+    """For whom quota is kept, if another workload's turn left none for this one."""
+    if found.workload.stage is not Stage.PENDING or not found.workload.message.startswith(_NO_LONGER_FITS):
+        return ()
+    from kueuecore.answers.kept_quota import kept_for  # most answers need none of it
+
+    return kept_for(state.engine, found.workload, now=state.now)
 
 
 def _why_kept(queue: str, head: WorkloadState) -> str:
