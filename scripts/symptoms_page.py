@@ -1,6 +1,8 @@
-"""Write docs/symptoms.md: what people see, which command names the cause, and what it says, from tests/incidents.
+"""Write docs/symptoms.md from tests/incidents: what people see, which command names the cause, and what it says.
 
-python -m scripts.symptoms_page
+    python -m scripts.symptoms_page
+
+The first part of the page is in symptoms_page.txt.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from pathlib import Path
 from tests.incidents.incident import Incident, incidents
 
 PAGE = Path(__file__).parents[1] / "docs" / "symptoms.md"
+_HEAD = Path(__file__).with_suffix(".txt")
 # In the order in which most people meet them.
 _SUBJECTS = (
     "Quota",
@@ -24,20 +27,6 @@ _SUBJECTS = (
     "Fair sharing",
     "Jobs and settings",
 )
-_HEAD = """# Symptoms and causes
-
-<!-- written by `make symptoms-page` from tests/incidents -->
-
-Find what you see, and ask. On a cluster the commands are as below; for a dump, name its files first: `kueuecore explain dump.yaml --trusted
-lab/train`. A link leads to where such a case was reported or discussed. Each row is [a file of objects](../tests/incidents) with the
-question, the answer and what helped, which tests ask from the file and from a cluster; ask it yourself:
-
-```sh
-kueuecore explain tests/incidents/quota-used.yaml lab/train
-```
-
-What would help in your case, [`kueuecore unblock`](unblock.md) tries out.
-"""
 _COLUMNS = "\n| what you see | ask | the answer says | cause |\n|---|---|---|---|\n"
 
 
@@ -45,7 +34,13 @@ def page() -> str:
     """Return the text of the page."""
     found = sorted(incidents(), key=lambda incident: _SUBJECTS.index(incident.subject))
     grouped = groupby(found, key=lambda incident: incident.subject)
-    return _HEAD + "".join(f"\n## {subject}\n{_COLUMNS}{''.join(map(_row, rows))}" for subject, rows in grouped)
+    parts = [_HEAD.read_text(encoding="utf-8")]
+    parts += (f"
+## {subject}
+{_COLUMNS}{''.join(map(_row, rows))}" for subject, rows in grouped)
+    return "".join(parts)
+        f"\n## {subject}\n{_COLUMNS}{''.join(map(_row, rows))}" for subject, rows in grouped
+    )
 
 
 def _row(incident: Incident) -> str:

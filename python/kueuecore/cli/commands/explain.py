@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any
 
 from kueuecore._json import text_at
 from kueuecore._rows import row_of
@@ -23,6 +23,15 @@ from kueuecore.cli.holders import holder_tables
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
 from kueuecore.cli.outcome import Row, RunOutcome
 from kueuecore.cli.queue_notes import QueueNotes
+from kueuecore.cli.setbacks import (
+    Kept,
+    backoff_lines,
+    check_lines,
+    evicted,
+    eviction_lines,
+    quota_kept,
+    why_kept,
+)
 from kueuecore.cli.state_file import SettledState, add_state, read_state
 from kueuecore.cli.streams import output
 from kueuecore.cli.study_options import add_look
@@ -30,8 +39,8 @@ from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.cli.topology_tables import not_placed_table
 from kueuecore.cli.watching import Answer, add_watch, answer_or_watch
 from kueuecore.request_origins import RequestOrigins
-from kueuecore.states import Stage, WorkloadState
-from kueuecore.times import format_time, nanoseconds
+from kueuecore.states import Stage
+from kueuecore.times import format_time
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
@@ -48,10 +57,6 @@ EXAMPLES = """\
   kueuecore explain state.yaml Job/team-a/train -o json | jq '.obstacles[].text'
 """
 
-# For whom quota is kept that it would get otherwise: the ClusterQueue, and its head.
-_Kept: TypeAlias = tuple[tuple[str, WorkloadState], ...]
-
-_NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 _MAX_AHEAD = 5
 _UID = re.compile(r"\(UID: ([^,)\s]+)")
 
@@ -82,7 +87,7 @@ def _answer(options: argparse.Namespace) -> Answer:
     code = ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
     outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
     row = outcome.workload(name, namespace=namespace)
-    kept = _kept(state, found)
+    kept = quota_kept(state, found)
     document = _document(state, found, outcome, row, by, kept)
     if options.output == "json":
         text = json.dumps(document, indent=2)
@@ -135,7 +140,7 @@ def _report(
     return "\n\n".join(part for part in parts if part)
 
 
-def _summary(found: Explanation, row: Row, by: str, kept: _Kept, state: SettledState) -> str:
+def _summary(found: Explanation, row: Row, by: str, kept: Kept, state: SettledState) -> str:
     workload, now = found.workload, found.now
     place = f" in ClusterQueue {workload.cluster_queue}" if workload.cluster_queue else ""
     message = f": {row.message}" if row.message else ""
@@ -153,7 +158,7 @@ def _summary(found: Explanation, row: Row, by: str, kept: _Kept, state: SettledS
             lines += _why_ahead(found)
         elif workload.place is not None:
             lines.append("nothing is ahead of it in the queue")
-        lines += [_why_kept(queue, head) for queue, head in kept]
+        lines += [why_kept(queue, head) for queue, head in kept]
         if now.outcome.value != "Waits":
             lines.append(f"as the head of a cycle it would get quota now: {now.outcome.value}")
         elif now.message and now.message != row.message and not found.repeats_status:
@@ -165,13 +170,13 @@ def _summary(found: Explanation, row: Row, by: str, kept: _Kept, state: SettledS
             lines.append(f"if it asked again now: {answer}")
     if row.open_checks:
         lines.append(f"it is waiting for its admission checks: {', '.join(row.open_checks)}")
-    lines += _check_states(row)
-    lines += _backoff(row, state.now)
+    lines += check_lines(row)
+    lines += backoff_lines(row, state.now)
     if found.replaces is not None:
         uses = ", ".join(f"{amount} {resource}" for (_, resource), amount in found.replaces.uses.items())
         over = f"its {uses} go over to {workload.name}" if uses else "it holds no quota"
         lines.append(f"{found.replaces.namespace}/{found.replaces.name} is replaced by this workload: {over}")
-    lines += _eviction(found, by)
+    lines += eviction_lines(found, by)
     if now.undecided is not None:
         lines.append(f"kueuecore cannot decide about it: {now.undecided[0]}: {now.undecided[1]}")
     return "\n".join(map(shown, lines))
@@ -187,64 +192,6 @@ def _why_ahead(found: Explanation) -> list[str]:
         queue = found.workload.cluster_queue
         lines.append(f"  ClusterQueue {queue} is StrictFIFO: nothing behind its head is tried before that has quota")
     return lines
-
-
-def _kept(state: SettledState, found: Explanation) -> _Kept:
-    """For whom quota is kept, if another workload's turn left none for this one."""
-    if found.workload.stage is not Stage.PENDING or not found.workload.message.startswith(_NO_LONGER_FITS):
-        return ()
-    from kueuecore.answers.kept_quota import kept_for  # most answers need none of it
-
-    return kept_for(state.engine, found.workload, now=state.now)
-
-
-def _why_kept(queue: str, head: WorkloadState) -> str:
-    kept = f"quota is kept for {head.key}, the head of ClusterQueue {queue}, which does not get it yet"
-    keeps_none = "a queue with reclaimWithinCohort: Any keeps none (05 §6.4)"
-    return f"{kept}: without it this workload would get quota now; {keeps_none}"
-
-
-def _check_states(row: Row) -> list[str]:
-    """What its admission checks say that are not ready, and since when."""
-    lines = []
-    for check in row.checks:
-        name, state, since, message = (
-            text_at(check, text) for text in ("name", "state", "lastTransitionTime", "message")
-        )
-        if state == "Ready" or (state == "Pending" and row.state.stage is not Stage.QUOTA_RESERVED):
-            continue
-        when = f" since {since}" if since else ""
-        lines.append(f"admission check {name} is {state or 'Pending'}{when}: {message or 'it has given no message'}")
-    return lines
-
-
-def _backoff(row: Row, at: int) -> list[str]:
-    """Until when it is not retried, if an eviction requeued it with a delay, or is going to (rules/07 §3)."""
-    until = text_at(dict(row.state.status), "requeueState", "requeueAt")
-    if not until or nanoseconds(until) <= at:
-        return []
-    if row.state.stage is Stage.PENDING:
-        return [f"it is not retried before {until}"]
-    has_failed = any(text_at(check, "state") == "Retry" for check in row.checks)
-    return [f"it holds its quota until {until}, and is evicted and tried again then"] if has_failed else []
-
-
-def _eviction(found: Explanation, by: str) -> list[str]:
-    """Who preempted it; or when and why it was evicted otherwise, if it still is."""
-    if by:
-        return [f"it was preempted by {by}"]
-    evicted = _evicted(found)
-    return [f"it was evicted at {evicted['at']} ({evicted['reason']}): {evicted['message']}"] if evicted else []
-
-
-def _evicted(found: Explanation) -> dict[str, str]:
-    """Its last eviction, if it has not had quota since; empty if there is none."""
-    conditions = (dict(condition) for condition in found.workload.status.get("conditions", ()))
-    evicted = next((condition for condition in conditions if condition.get("type") == "Evicted"), {})
-    if text_at(evicted, "status") != "True":
-        return {}
-    named = {"at": "lastTransitionTime", "reason": "reason", "message": "message"}
-    return {name: text_at(evicted, field) for name, field in named.items()}
 
 
 def _name(row: Row, index: int | None) -> str:
@@ -308,7 +255,7 @@ def _contested(found: Explanation) -> list[tuple[int, FlavorTrial, Asked]]:
 
 
 def _document(
-    state: SettledState, found: Explanation, outcome: RunOutcome, row: Row, by: str, kept: _Kept
+    state: SettledState, found: Explanation, outcome: RunOutcome, row: Row, by: str, kept: Kept
 ) -> dict[str, Any]:
     workload = found.workload
     return {
@@ -322,7 +269,7 @@ def _document(
             ],
             "replaces": found.replaces and f"{found.replaces.namespace}/{found.replaces.name}",
             "preemptedBy": by or None,
-            "evicted": _evicted(found) or None,
+            "evicted": evicted(found) or None,
             "keptFor": [head.key for _, head in kept],
             "requeueAt": text_at(dict(workload.status), "requeueState", "requeueAt") or None,
             "admissionChecks": checks_document(row),
