@@ -35,12 +35,9 @@ def page() -> str:
     found = sorted(incidents(), key=lambda incident: _SUBJECTS.index(incident.subject))
     grouped = groupby(found, key=lambda incident: incident.subject)
     parts = [_HEAD.read_text(encoding="utf-8")]
-    parts += (f"
-## {subject}
-{_COLUMNS}{''.join(map(_row, rows))}" for subject, rows in grouped)
+    for subject, rows in grouped:
+        parts += [f"\n## {subject}\n{_COLUMNS}", *map(_row, rows)]
     return "".join(parts)
-        f"\n## {subject}\n{_COLUMNS}{''.join(map(_row, rows))}" for subject, rows in grouped
-    )
 
 
 def _row(incident: Incident) -> str:
