@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import pytest
 
 from kueuecore._json import JsonObject, text_at
 from kueuecore.api_server import ApiServer
-from kueuecore.cli import main
+from kueuecore.cli import ExitCode, main
+from kueuecore.cli.commands import parsed
+from kueuecore.cli.state_source import source_of
 from kueuecore.times import nanoseconds
 from kueuecore_apiserver import HttpApiServer
 from kueuecore_apiserver.crd_schema import CrdSchema
@@ -82,6 +85,26 @@ def comparable(value: Any) -> Any:
     return PLACE.sub("", UID.sub("UID", value)) if isinstance(value, str) else value
 
 
+def tool_of(incident: Incident) -> tuple[str, dict[str, Any]] | None:
+    """The tool of the server for agents that answers what a command does, and its parameters; None if there is none."""
+    command, *arguments = incident.command
+    words = [argument for argument in arguments if not argument.startswith("-")]
+    match command:
+        case "explain" | "unblock":
+            return command, {"workload": words[0]}
+        case "check":
+            return command, {}
+        case "upgrade":
+            given = dict(pairwise(arguments))
+            return "compare_releases", {"from": given["--from"], "to": given["--to"]}
+        case "eta":
+            given = dict(pairwise(arguments))
+            arrivals, seeds = given["--arrivals"], int(given["--seeds"])
+            asked = {"workloads": words[:1], "run_seconds": [given["--run-seconds"]]}
+            return command, asked | {"arrivals": arrivals, "seeds": seeds}
+    return None
+
+
 @cache
 def schema_of(name: str, version: str) -> CrdSchema:
     """Compiled once, for the servers of all incidents."""
@@ -138,6 +161,32 @@ def test_a_cluster_gives_the_same_answer_and_is_only_read(incident: Incident, as
 
 
 @each
+def test_an_agent_gets_the_same_answer(incident: Incident, asked: Asked) -> None:
+    agents = pytest.importorskip("kueuecore.agents")
+    mcp, anyio = pytest.importorskip("mcp"), pytest.importorskip("anyio")
+    if incident.not_live or not (question := tool_of(incident)):
+        pytest.skip(incident.not_live or "no tool for this command")
+    tool, parameters = question
+
+    async def call(url: str) -> Any:
+        options = parsed(["run", "-q", "--server", url])
+        options.source = options.given = None
+        with anyio.fail_after(60):
+            async with mcp.Client(agents.server_of(source_of(options))) as client:
+                return await client.call_tool(tool, parameters)
+
+    with cluster(incident.objects) as server:
+        result = anyio.run(call, server.url)
+        assert {request.method for request in server.requests} == {"GET"}
+    said = result.content[0].text
+    assert result.is_error is (incident.code == ExitCode.BAD_INPUT), said
+    if result.is_error:
+        assert all(text in said for text in incident.says), said
+    else:
+        assert lacks(result.structured_content, incident.document) == ""
+
+
+@each
 def test_what_helped_helps(incident: Incident, asked: Asked, tmp_path: Path) -> None:
     after = tmp_path / "after.json"
     after.write_text("\n---\n".join(map(json.dumps, incident.fix.apply(incident.objects))), encoding="utf-8")
@@ -158,5 +207,5 @@ def test_what_helped_helps(incident: Incident, asked: Asked, tmp_path: Path) -> 
 def test_files_hold_what_a_reader_needs() -> None:
     for incident in INCIDENTS:
         assert all((incident.subject, incident.symptom, incident.cause, incident.says)), incident.name
-        assert incident.document or incident.code == 2, incident.name
+        assert incident.document or incident.code == ExitCode.BAD_INPUT, incident.name
         assert incident.fix.then or incident.command[0] in ABOUT_ALL, incident.name
