@@ -9,6 +9,8 @@ from kueuecore.steady_state import settle
 __all__ = ["kept_for"]
 
 _MAX_HEADS = 20
+# It got its turn in the last cycle, so it gets one soon.
+_MAX_CYCLES = 10
 
 
 def kept_for(engine: Engine, workload: WorkloadState, *, now: int) -> tuple[tuple[str, WorkloadState], ...]:
@@ -33,7 +35,7 @@ def kept_for(engine: Engine, workload: WorkloadState, *, now: int) -> tuple[tupl
     for queue, head in heads[:_MAX_HEADS]:
         without = engine.fork()
         without.delete("Workload", head.name, namespace=head.namespace, now=now)
-        settle(without, now=now, until=now)
+        settle(without, now=now, until=now, max_cycles=_MAX_CYCLES)
         if without.workload(workload.name, namespace=workload.namespace).stage is not Stage.PENDING:
             found.append((queue, head))
     return tuple(found)
