@@ -17,8 +17,8 @@ _MAX_CYCLES = 10
 def kept_for(engine: Engine, workload: WorkloadState, *, now: int) -> tuple[tuple[str, WorkloadState], ...]:
     """Return the waiting workloads without any one of which a workload would get quota now.
 
-    They head other ClusterQueues of its tree of cohorts. A cycle looks at them first, and keeps quota for them that they do not get yet. Each
-    is taken out of a copy, and cycles run there.
+    They head other ClusterQueues of its tree of cohorts. A cycle looks at them first, and keeps quota for them that
+    they do not get yet. Each is taken out of a copy, and cycles run there.
 
     Args:
         engine: The engine.
