@@ -10,7 +10,6 @@ from __future__ import annotations
 from itertools import groupby
 from pathlib import Path
 
-from kueuecore.cli.commands import command_lines
 from tests.incidents.incident import Incident, incidents
 
 PAGE = Path(__file__).parents[1] / "docs" / "symptoms.md"
@@ -33,8 +32,7 @@ _COLUMNS = "\n| what you see | ask | the answer says | cause |\n|---|---|---|---
 
 def page() -> str:
     """Return the text of the page."""
-    known = (incident for incident in incidents() if incident.command[0] in command_lines())
-    found = sorted(known, key=lambda incident: _SUBJECTS.index(incident.subject))
+    found = sorted(incidents(), key=lambda incident: _SUBJECTS.index(incident.subject))
     grouped = groupby(found, key=lambda incident: incident.subject)
     parts = [_HEAD.read_text(encoding="utf-8")]
     for subject, rows in grouped:
