@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._text import counted
 from kueuecore.cli.checks import CheckRow, check_rows
-from kueuecore.cli.namespace_labels import namespace_note
+from kueuecore.cli.queue_notes import QueueNotes
 from kueuecore.cli.sentences import why_preempted
 from kueuecore.decisions import Preemption, Undecided
 from kueuecore.engine import Engine
@@ -237,11 +237,15 @@ class RunOutcome:
         return cause or (_BYPASSED if state.place == "inadmissible" else "")
 
     def _notes(self, state: WorkloadState, cause: str, plain: JsonObject) -> str:
-        """What to add about requests that the ClusterQueue does not cover, or about the Namespace."""
+        """What to add about requests that the ClusterQueue does not cover, or about the queues and the Namespace."""
         said = state.message or cause
         if state.stage is not Stage.PENDING or not uncovered_in(said):
-            return namespace_note(self.world, self.engine, state)
+            return self._queue_notes.of(state)
         return self.request_origins.notes(said, plain, state.cluster_queue or "")
+
+    @cached_property
+    def _queue_notes(self) -> QueueNotes:
+        return QueueNotes(self.world, self.engine)
 
     @cached_property
     def request_origins(self) -> RequestOrigins:
