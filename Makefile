@@ -129,6 +129,10 @@ api: $(STAMPS)/extension ## regenerate docs/api.md from the docstrings
 upgrade-page: $(STAMPS)/extension ## regenerate docs/upgrade.md from the rows and tables in python/kueuecore/releases
 	$(PY) -m scripts.upgrade_page
 
+.PHONY: symptoms-page
+symptoms-page: $(STAMPS)/extension ## regenerate docs/symptoms.md from the incidents in tests/incidents
+	$(PY) -m scripts.symptoms_page
+
 DOCS_VENV := target/docs-venv
 .PHONY: docs
 docs: $(DOCS_VENV)/.stamp ## build the documentation with search into target/docs/index.html; fails on broken links

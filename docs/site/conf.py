@@ -38,7 +38,9 @@ SIDEBAR = {
     "Simulate and study": ["scenarios", "traces", "virtual-time", "simulate", "report", "compare", "sweep", "plan"],
     "Answers at the command line": [
         "cli",
+        "symptoms",
         "explain",
+        "history",
         "what-if",
         "unblock",
         "eta",

@@ -6,14 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
+from typing import TypeAlias
 
 from kueuecore._arguments import cycles_of, instance
 from kueuecore.decisions import Decision, Event, Preemption, Undecided
 from kueuecore.engine import Engine
-from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["Ending", "PreemptionLoop", "Settled", "find_preemption_loop", "most_flavors", "settle"]
+
+_Log: TypeAlias = list[tuple[int, tuple[Event, ...] | Decision]]
 
 
 class Ending(StrEnum):
@@ -59,19 +61,21 @@ class Settled:
         ending: Why it ended.
         decisions: The decision of every cycle, in order.
         undecided: Workloads on which no decision could be made, each once.
+        log: All that happened, in order, with its time in nanoseconds since 1970: the decision of each cycle, and the
+            events of the reconciling between them.
         loop: The loop, if it ended `Repeating`.
     """
 
     ending: Ending
     decisions: tuple[Decision, ...]
     undecided: tuple[Undecided, ...]
-    _log: tuple[tuple[Event, ...] | Decision, ...] = field(repr=False)
+    log: tuple[tuple[int, tuple[Event, ...] | Decision], ...] = field(repr=False)
     loop: PreemptionLoop | None = None
 
     @property
     def events(self) -> tuple[Event, ...]:
         """All events of the cycles and of the reconciling between them, in order."""
-        return tuple(chain.from_iterable(_events(entry) for entry in self._log))
+        return tuple(chain.from_iterable(_events(entry) for _, entry in self.log))
 
 
 def settle(
@@ -131,25 +135,21 @@ def settle(
 def _after(first: Settled, second: Settled) -> Settled:
     """Join what happened at one time and at a later one."""
     undecided = {undecided.key: undecided for undecided in (*first.undecided, *second.undecided)}
-    decisions, log = (*first.decisions, *second.decisions), (*first._log, *second._log)
+    decisions, log = (*first.decisions, *second.decisions), (*first.log, *second.log)
     return Settled(second.ending, decisions, tuple(undecided.values()), log, second.loop)
 
 
 def _settle_at(
     engine: Engine, at: int, limit: int | None, patience: int, *, was_at_rest: bool, finds_loops: bool
 ) -> Settled:
-    log: list[tuple[Event, ...] | Decision] = []
+    log: _Log = []
     decisions: list[Decision] = []
     undecided: dict[str, Undecided] = {}
     # From each state to the number of decisions that led to it.
     seen: dict[int, int] = {}
     loop: PreemptionLoop | None = None
     _reconcile(engine, log, at)
-    evicted = (
-        ()
-        if was_at_rest
-        else [(workload.namespace, workload.name) for workload in engine.workloads() if _is_evicted(workload)]
-    )
+    evicted = [] if was_at_rest else engine._core._evicted_with_quota()
     if _release(engine, evicted, at):
         _reconcile(engine, log, at)
     idle = 0
@@ -164,7 +164,7 @@ def _settle_at(
         if decision.cycle == 0:
             break
         decisions.append(decision)
-        log.append(decision)
+        log.append((at, decision))
         for workload in decision.undecided:
             undecided.setdefault(workload.key, workload)
         evicted = [
@@ -217,11 +217,11 @@ def _events(entry: tuple[Event, ...] | Decision) -> tuple[Event, ...]:
     return entry.events if isinstance(entry, Decision) else entry
 
 
-def _reconcile(engine: Engine, log: list[tuple[Event, ...] | Decision], at: int) -> tuple[int, int]:
+def _reconcile(engine: Engine, log: _Log, at: int) -> tuple[int, int]:
     """Reconcile and release until nothing more follows; return the numbers of events and of releases."""
     n_events = n_released = 0
     while events := engine.reconcile(at):
-        log.append(events)
+        log.append((at, events))
         n_events += len(events)
         n_released += _release(engine, _evicted(events), at)
     return n_events, n_released
@@ -235,20 +235,6 @@ def _evicted(events: Iterable[Event]) -> Iterable[tuple[str, str]]:
 def _release(engine: Engine, workloads: Iterable[tuple[str, str]], at: int) -> int:
     """Stop the jobs of evicted workloads; return how many held quota."""
     return sum(engine.release(name, namespace=namespace, now=at) for namespace, name in workloads)
-
-
-def _is_evicted(workload: WorkloadState) -> bool:
-    """Return whether it has been evicted and still holds its quota."""
-    holds = workload.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
-    return holds and _condition_time(workload, "Evicted") is not None
-
-
-def _condition_time(workload: WorkloadState, kind: str) -> str | None:
-    """Return since when a condition is True; `None` if it is not."""
-    for condition in workload.status.get("conditions", ()):
-        if condition["type"] == kind and condition["status"] == "True":
-            return str(condition.get("lastTransitionTime", ""))
-    return None
 
 
 def _standings(engine: Engine) -> int:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._text import counted
 from kueuecore.cli.checks import CheckRow, check_rows
-from kueuecore.cli.namespace_labels import namespace_note
+from kueuecore.cli.queue_notes import QueueNotes
 from kueuecore.cli.sentences import why_preempted
 from kueuecore.decisions import Preemption, Undecided
 from kueuecore.engine import Engine
 from kueuecore.findings.topology_objects import TopologyObjects
 from kueuecore.findings.topology_sentences import NO_PLACE_EVER, NODE_GATE, AskedTopology, reasons_of, why_not_placed
-from kueuecore.states import ClusterQueueState, QuotaRow, Stage, WorkloadState
+from kueuecore.held_manifests import HeldManifests
+from kueuecore.states import ClusterQueueState, PendingWorkload, QuotaRow, Stage, WorkloadState
 from kueuecore.steady_state import Settled
 from kueuecore.topology import DomainCapacity, Placement
 from kueuecore.waiting_cause import uncovered_in, waiting_cause
@@ -140,6 +141,7 @@ class RunOutcome:
         settled: The cycles that ran, and how they ended.
         now: The time at which it happened, in nanoseconds since 1970.
         after_cycles: Makes the state anew, as it was after so many cycles: to say why fair sharing chose a victim.
+        namespace: The only namespace of which workloads are shown; by default, all.
     """
 
     def __init__(
@@ -149,51 +151,75 @@ class RunOutcome:
         settled: Settled,
         now: int,
         after_cycles: Callable[[int], Engine] | None = None,
+        namespace: str = "",
     ) -> None:
         self.engine = engine
         self.world = world
         self.settled = settled
         self.now = now
         self._after_cycles = after_cycles
+        self._namespace = namespace
         self._n_asked = 0
 
     @cached_property
     def workloads(self) -> tuple[Row, ...]:
-        """All workloads, by namespace and name."""
-        states = self.engine.workloads()
-        kept = {(state.namespace, state.name) for state in states}
-        objects = {
-            _key(manifest.object, kept): manifest.object
-            for manifest in self.world.manifests
-            if is_workload(manifest.object)
-        }
-        undecided = {undecided.key: undecided for undecided in self.settled.undecided}
-        queued = [workload for queue in self.engine.cluster_queues() for workload in self.engine.pending(queue)]
-        positions = {cluster_queue.key: cluster_queue.position_in_cluster_queue for cluster_queue in queued}
+        """All workloads that are shown, by namespace and name."""
+        states = [state for state in self.engine.workloads() if self._namespace in ("", state.namespace)]
+        queues = self.engine.cluster_queues()
+        positions = {queued.key: queued for queue in queues for queued in self.engine.pending(queue)}
+        return tuple(self._row(state, positions.get(state.key)) for state in states)
+
+    def workload(self, name: str, *, namespace: str) -> Row:
+        """One workload, without a look at all others.
+
+        Raises:
+            UnknownObjectError: There is none.
+        """
+        state = self.engine.workload(name, namespace=namespace)
+        is_queued = state.place is not None and state.cluster_queue is not None
+        queued = self.engine.pending(state.cluster_queue or "") if is_queued else ()
+        return self._row(state, next((pending for pending in queued if pending.key == state.key), None))
+
+    def plain(self, state: WorkloadState) -> JsonObject:
+        """Return the object of a workload."""
+        if isinstance(self.world.manifests, HeldManifests):
+            return self.world.workload(state.name, namespace=state.namespace)
+        return self._objects.get((state.namespace, state.name), {})
+
+    def _row(self, state: WorkloadState, queued: PendingWorkload | None) -> Row:
+        plain = self.plain(state)
+        left_open = self._undecided.get(state.key) if state.stage is Stage.PENDING else None
+        position = None if queued is None else queued.position_in_cluster_queue
+        job = self.world.jobs.get((state.namespace, state.name))
+        cause = "" if left_open else self._cause(state, position)
+        return Row(
+            state,
+            _owner(plain, job.object if job else {}),
+            _counts(plain),
+            position,
+            left_open,
+            tuple(self._placements.get(state.key, ())),
+            self._not_placed(state, plain, cause),
+            cause,
+            self._notes(state, cause, plain),
+        )
+
+    @cached_property
+    def _objects(self) -> Mapping[tuple[str, str], JsonObject]:
+        kept = {key for key in self.engine._core.workload_keys() if key is not None}
+        given = (manifest.object for manifest in self.world.of_kind("Workload"))
+        return {_key(plain, kept): plain for plain in given if is_workload(plain)}
+
+    @cached_property
+    def _undecided(self) -> Mapping[str, Undecided]:
+        return {undecided.key: undecided for undecided in self.settled.undecided}
+
+    @cached_property
+    def _placements(self) -> Mapping[str, list[Placement]]:
         placements: dict[str, list[Placement]] = {}
         for placement in self.engine.placements():
             placements.setdefault(placement.key, []).append(placement)
-        rows = []
-        for state in states:
-            plain = objects.get((state.namespace, state.name), {})
-            left_open = undecided.get(state.key) if state.stage is Stage.PENDING else None
-            position = positions.get(state.key)
-            job = self.world.jobs.get((state.namespace, state.name))
-            cause = "" if left_open else self._cause(state, position)
-            rows.append(
-                Row(
-                    state,
-                    _owner(plain, job.object if job else {}),
-                    _counts(plain),
-                    position,
-                    left_open,
-                    tuple(placements.get(state.key, ())),
-                    self._not_placed(state, plain, cause),
-                    cause,
-                    self._notes(state, cause, plain),
-                )
-            )
-        return tuple(rows)
+        return placements
 
     def _cause(self, state: WorkloadState, position: int | None) -> str:
         """Why a workload waits about which Kueue's status says nothing."""
@@ -211,11 +237,15 @@ class RunOutcome:
         return cause or (_BYPASSED if state.place == "inadmissible" else "")
 
     def _notes(self, state: WorkloadState, cause: str, plain: JsonObject) -> str:
-        """What to add about requests that the ClusterQueue does not cover, or about the Namespace."""
+        """What to add about requests that the ClusterQueue does not cover, or about the queues and the Namespace."""
         said = state.message or cause
         if state.stage is not Stage.PENDING or not uncovered_in(said):
-            return namespace_note(self.world, self.engine, state)
+            return self._queue_notes.of(state)
         return self.request_origins.notes(said, plain, state.cluster_queue or "")
+
+    @cached_property
+    def _queue_notes(self) -> QueueNotes:
+        return QueueNotes(self.world, self.engine)
 
     @cached_property
     def request_origins(self) -> RequestOrigins:
@@ -326,7 +356,7 @@ class RunOutcome:
 
     @cached_property
     def _states(self) -> Mapping[str, WorkloadState]:
-        return {row.state.key: row.state for row in self.workloads}
+        return {state.key: state for state in self.engine.workloads()}
 
     @cached_property
     def admission_checks(self) -> tuple[CheckRow, ...]:

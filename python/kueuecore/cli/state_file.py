@@ -164,7 +164,7 @@ def read_state(options: argparse.Namespace, *, span: int = 0) -> SettledState:
     """
     source = source_in(options)
     if source is not None:
-        return settled_of(source.manifests(), options, span) if span else source.state()
+        return settled_of(source.manifests(), options, span) if span else source.state(getattr(options, "workload", ""))
     files = read_files(options.paths, recursive=options.recursive, given=options.given)
     saved = [file for file in files if holds_engine(file.data) or holds_journal(file.data)]
     if not saved:
@@ -462,7 +462,7 @@ def _notes(world: World, applied: AppliedWorld, holders: Iterable[Manifest]) -> 
     if names:
         yield f"note: these AdmissionChecks have no condition Active: {names}; see --assume-checks-active"
     counts = Counter(applied.unread) - Counter(text_at(holder.object, "kind") for holder in holders)
-    unread = {kind: n for kind, n in counts.items() if kind not in READ_KINDS}
+    unread = {kind: n for kind, n in counts.items() if kind not in (*READ_KINDS, "Event")}
     if unread:
         kinds = ", ".join(f"{shortened(kind)} ({n})" for kind, n in unread.items())
         others = [kind for kind in unread if kind in API_VERSIONS and kind != "Configuration"]

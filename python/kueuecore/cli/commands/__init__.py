@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["parsed", "whole_parser"]
 
 _DESCRIPTION = """\
-Shows what Kueue would decide about some manifests: which workloads get quota, from which
-flavors, and why the others wait. Reads files only; `serve` alone talks to a cluster."""
+Shows what Kueue would decide about some manifests, or about what is in a cluster: which workloads
+get quota, from which flavors, and why the others wait. It only reads; `serve` alone writes."""
 
 # Each command with its line in the help. Its module beside this one has its name.
 _COMMANDS = {
@@ -45,11 +45,13 @@ _COMMANDS = {
     "compare": "compare how long jobs wait under two configurations",
     "sweep": "run one scenario under many configurations: a grid, or random points",
     "explain": "explain why a workload waits, or why it is where it is",
+    "history": "show what has happened to a workload, step by step",
     "what-if": "show what would happen to a job, or what a change would move",
     "unblock": "find the smallest changes that would admit a waiting workload",
     "eta": "forecast when waiting workloads will be admitted",
     "plan": "find the smallest quota that keeps waits short",
     "ui": "look at a state in a browser",
+    "dump": "write the state of a cluster to one file",
     "anonymise": "remove names from a dump without changing its decisions",
     "shrink": "shrink a dump to the smallest that still shows a decision",
     "convert": "write manifests with Kueue's own kinds in the newest version",
