@@ -127,8 +127,8 @@ class _Pages:
             "view": None,
         }
         if self._views is not None:
-            # If it cannot be read, the page says so itself.
-            with suppress(ManifestError):
+            # Whatever is wrong with it, the page says so itself, also the one about that.
+            with suppress(Exception):
                 facts["view"] = self._views.newest()
         return facts
 

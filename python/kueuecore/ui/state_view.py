@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,10 +13,12 @@ from kueuecore.cli.state_file import SettledState
 from kueuecore.cli.state_source import StateSource
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError
+from kueuecore.held_manifests import HeldManifests
+from kueuecore.manifests import Manifest
 from kueuecore.states import ClusterQueueState, QuotaRow, Stage, WorkloadState
 from kueuecore.times import format_time, nanoseconds
 from kueuecore.topology import DomainCapacity, Placement
-from kueuecore.world import is_workload
+from kueuecore.world import DEFAULT_NAMESPACE, is_workload
 
 __all__ = ["StateView", "Views", "WorkloadRow"]
 
@@ -27,18 +29,22 @@ class WorkloadRow:
 
     Args:
         state: Its state.
-        since: Since when it exists or, after an eviction, since when it waits again, in nanoseconds since 1970.
         position: Its position in its ClusterQueue while it is queued there, from 0.
     """
 
     state: WorkloadState
-    since: int | None
     position: int | None
+    _created: Callable[[WorkloadState], int | None] = field(default=lambda _: None, repr=False, compare=False)
 
     @property
     def key(self) -> str:
         """Its namespace and name."""
         return self.state.key
+
+    @property
+    def since(self) -> int | None:
+        """Since when it exists or, after an eviction, waits again, in nanoseconds since 1970; None if unknown."""
+        return _since(self.state, self._created(self.state))
 
 
 @dataclass(frozen=True)
@@ -68,33 +74,43 @@ class StateView:
     @cached_property
     def workloads(self) -> tuple[WorkloadRow, ...]:
         """All workloads, by namespace and name."""
-        created = self._created
         positions = {
             pending.key: pending.position_in_cluster_queue
             for queue in self.engine.cluster_queues()
             for pending in self.engine.pending(queue)
         }
-        return tuple(
-            WorkloadRow(state, _since(state, created.get(state.key)), positions.get(state.key))
-            for state in self.engine.workloads()
-        )
+        return tuple(WorkloadRow(state, positions.get(state.key), self._created) for state in self.engine.workloads())
 
     @cached_property
     def by_key(self) -> Mapping[str, WorkloadRow]:
         """The workloads by namespace and name."""
         return {row.key: row for row in self.workloads}
 
+    def _created(self, state: WorkloadState) -> int | None:
+        """When a Workload was created, as far as its object says."""
+        found = self._created_at
+        manifests = self.state.world.manifests
+        # The Workloads of a cluster stay in its engine: only those that are shown are looked at.
+        if isinstance(manifests, HeldManifests) and state.key not in found:
+            held = manifests.workload(state.name, namespace=state.namespace)
+            found[state.key] = None if held is None else _time(text_at(held.object, "metadata", "creationTimestamp"))
+        return found.get(state.key)
+
     @cached_property
-    def _created(self) -> Mapping[str, int]:
-        """When Workloads were created, as far as their objects say."""
-        found = {}
-        for manifest in self.state.world.manifests:
+    def _created_at(self) -> dict[str, int | None]:
+        found: dict[str, int | None] = {}
+        for manifest in self._objects:
             if is_workload(manifest.object):
                 metadata = object_at(manifest.object, "metadata")
-                at = _time(text_at(metadata, "creationTimestamp"))
-                if at is not None:
-                    found[f"{text_at(metadata, 'namespace') or 'default'}/{text_at(metadata, 'name')}"] = at
+                key = f"{text_at(metadata, 'namespace') or DEFAULT_NAMESPACE}/{text_at(metadata, 'name')}"
+                found[key] = _time(text_at(metadata, "creationTimestamp"))
         return found
+
+    @property
+    def _objects(self) -> Sequence[Manifest]:
+        """The objects; of a cluster without the Workloads, which stay in its engine."""
+        manifests = self.state.world.manifests
+        return manifests.others if isinstance(manifests, HeldManifests) else manifests
 
     @cached_property
     def namespaces(self) -> tuple[str, ...]:
@@ -139,7 +155,7 @@ class StateView:
     @cached_property
     def nodes(self) -> tuple[JsonObject, ...]:
         """The Nodes, by name."""
-        objects = (manifest.object for manifest in self.state.world.manifests)
+        objects = (manifest.object for manifest in self._objects)
         found = (plain for plain in objects if text_at(plain, "kind") == "Node")
         return tuple(sorted(found, key=lambda node: text_at(node, "metadata", "name")))
 

@@ -113,8 +113,11 @@ class ChangingSource:
     def manifests(self) -> tuple[Manifest, ...]:
         return self._now.manifests()
 
-    def state(self) -> SettledState:
-        return self._now.state()
+    def state(self, named: str = "") -> SettledState:
+        return self._now.state(named)
+
+    def close(self) -> None:
+        """Nothing is open."""
 
     def events(self, namespace: str, names: Iterable[str]) -> list[JsonObject]:
         return self._now.events(namespace, names)

@@ -213,7 +213,7 @@ def test_a_state_that_cannot_be_read_any_more_is_said_and_the_last_one_stays() -
         assert "It is not the newest" not in page.get("/").text
 
         class Gone:
-            def state(self) -> object:
+            def state(self, named: str = "") -> object:
                 from kueuecore.errors import ManifestError
 
                 raise ManifestError.of("the cluster does not answer", remedy="see if it runs")
@@ -239,6 +239,8 @@ def test_a_bug_is_a_page_too(monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capt
         assert "a mistake of ours" not in got.text
         assert "default-src 'none'" in got.headers["content-security-policy"]
         assert page.get("/queues").status == 200
+        monkeypatch.setattr("kueuecore.ui.app.Views.newest", fails)
+        assert "This page has failed" in page.get("/queues").text
     assert "RuntimeError: a mistake of ours" in capfd.readouterr().err
 
 
@@ -258,7 +260,7 @@ def test_a_history_is_shown_step_by_step() -> None:
     answer = Answer({"steps": steps, "notRecorded": ["who queued it"]}, "kueuecore history x y")
     part = next(part for part in PARTS if part.name == "history")
     facts = {
-        "row": WorkloadRow(row, None, None),
+        "row": WorkloadRow(row, None),
         "part": part,
         "answer": answer,
         "asked": {},

@@ -24,7 +24,7 @@ __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 DESCRIPTION = """\
 Serves a page that shows a state in a browser: cohorts with their quotas, queues, workloads, why each
 waits and what would admit it, nodes, and what would happen if something changed. It listens on
-127.0.0.1 only, needs the token in the address that it prints, and writes nothing anywhere.
+127.0.0.1 only, needs the token in the address that it prints, and changes nothing.
 A YAML file of kind Scenario is run first, and shown step by step."""
 
 EXAMPLES = """\
@@ -64,8 +64,12 @@ def run(options: argparse.Namespace) -> int:
         reason = error.strerror or str(error)
         to_stderr(f"kueuecore ui: cannot listen on 127.0.0.1:{options.port}: {reason}; choose another --port, or none")
         return ExitCode.UNAVAILABLE
-    with ctrl_c_raises():
-        serve_page(server, lambda line: write(line + "\n"), opens=options.open)
+    try:
+        with ctrl_c_raises():
+            serve_page(server, lambda line: write(line + "\n"), opens=options.open)
+    finally:
+        if options.source is not None:
+            options.source.close()
     return ExitCode.OK
 
 
@@ -74,7 +78,8 @@ def _server(options: argparse.Namespace) -> PageServer:
 
     if _names_scenario(options.paths):
         return PageServer(port=options.port, run=_timeline(options))
-    return PageServer(port=options.port, source=options.source or source_of(options))
+    options.source = options.source or source_of(options)
+    return PageServer(port=options.port, source=options.source)
 
 
 def _names_scenario(paths: list[str]) -> bool:
