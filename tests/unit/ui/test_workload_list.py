@@ -99,7 +99,7 @@ def test_twenty_thousand_workloads_stay_quick(tmp_path: Path) -> None:
         for where in ("/", "/queues", "/workloads?sort=-position&page=200", "/workloads/team/w12345"):
             begin = time.monotonic()
             got = page.get(where)
-            # Measured: 2 to 20 ms. This is for a busy machine, and far below what it takes to collect the lists.
+            # Measured: 2 to 80 ms. This is for a busy machine, and far below what it takes to collect the lists.
             assert time.monotonic() - begin < 0.5
             assert got.status == 200
             assert len(got.text) < 50_000
