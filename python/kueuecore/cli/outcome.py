@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -160,40 +160,61 @@ class RunOutcome:
     @cached_property
     def workloads(self) -> tuple[Row, ...]:
         """All workloads, by namespace and name."""
-        states = self.engine.workloads()
-        kept = {(state.namespace, state.name) for state in states}
-        objects = {
-            _key(manifest.object, kept): manifest.object
-            for manifest in self.world.manifests
-            if is_workload(manifest.object)
-        }
-        undecided = {undecided.key: undecided for undecided in self.settled.undecided}
-        queued = [workload for queue in self.engine.cluster_queues() for workload in self.engine.pending(queue)]
-        positions = {cluster_queue.key: cluster_queue.position_in_cluster_queue for cluster_queue in queued}
-        placements: dict[str, list[Placement]] = {}
+        return self.rows(self.states)
+
+    @cached_property
+    def states(self) -> tuple[WorkloadState, ...]:
+        """The states of all workloads, by namespace and name: much cheaper than `workloads`."""
+        return tuple(self.engine.workloads())
+
+    def rows(self, states: Iterable[WorkloadState]) -> tuple[Row, ...]:
+        """Return the rows of some workloads.
+
+        Args:
+            states: Their states, which are among `states`.
+        """
+        return tuple(map(self._row, states))
+
+    def _row(self, state: WorkloadState) -> Row:
+        plain = self._objects.get((state.namespace, state.name), {})
+        left_open = self._undecided.get(state.key) if state.stage is Stage.PENDING else None
+        position = self.positions.get(state.key)
+        job = self.world.jobs.get((state.namespace, state.name))
+        cause = "" if left_open else self._cause(state, position)
+        return Row(
+            state,
+            _owner(plain, job.object if job else {}),
+            _counts(plain),
+            position,
+            left_open,
+            self._placements.get(state.key, ()),
+            self._not_placed(state, plain, cause),
+            cause,
+            self._notes(state, cause, plain),
+        )
+
+    @cached_property
+    def positions(self) -> Mapping[str, int]:
+        """By the keys of queued workloads, their positions in their ClusterQueues, from 0."""
+        queued = (workload for queue in self.engine.cluster_queues() for workload in self.engine.pending(queue))
+        return {workload.key: workload.position_in_cluster_queue for workload in queued}
+
+    @cached_property
+    def _objects(self) -> Mapping[tuple[str, str], JsonObject]:
+        kept = {(state.namespace, state.name) for state in self.states}
+        manifests = (manifest.object for manifest in self.world.manifests)
+        return {_key(plain, kept): plain for plain in manifests if is_workload(plain)}
+
+    @cached_property
+    def _undecided(self) -> Mapping[str, Undecided]:
+        return {undecided.key: undecided for undecided in self.settled.undecided}
+
+    @cached_property
+    def _placements(self) -> Mapping[str, tuple[Placement, ...]]:
+        found: dict[str, list[Placement]] = {}
         for placement in self.engine.placements():
-            placements.setdefault(placement.key, []).append(placement)
-        rows = []
-        for state in states:
-            plain = objects.get((state.namespace, state.name), {})
-            left_open = undecided.get(state.key) if state.stage is Stage.PENDING else None
-            position = positions.get(state.key)
-            job = self.world.jobs.get((state.namespace, state.name))
-            cause = "" if left_open else self._cause(state, position)
-            rows.append(
-                Row(
-                    state,
-                    _owner(plain, job.object if job else {}),
-                    _counts(plain),
-                    position,
-                    left_open,
-                    tuple(placements.get(state.key, ())),
-                    self._not_placed(state, plain, cause),
-                    cause,
-                    self._notes(state, cause, plain),
-                )
-            )
-        return tuple(rows)
+            found.setdefault(placement.key, []).append(placement)
+        return {key: tuple(placements) for key, placements in found.items()}
 
     def _cause(self, state: WorkloadState, position: int | None) -> str:
         """Why a workload waits about which Kueue's status says nothing."""
