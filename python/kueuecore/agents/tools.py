@@ -23,7 +23,8 @@ _MAX_RUNS = 1000
 
 # What begins with a hyphen would be an option of the command.
 _WORD: JsonObject = {"type": "string", "pattern": r"^[^-\s]\S*$", "maxLength": _LONGEST}
-_VALUE: JsonObject = {"type": "string", "minLength": 1, "maxLength": _LONGEST}
+# Python before 3.13 loses a `--` that is the value of an option.
+_VALUE: JsonObject = {"type": "string", "pattern": r"^(?!--$)[\s\S]", "maxLength": _LONGEST}
 _NAME: JsonObject = {"type": "string", "pattern": r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", "maxLength": 253}
 _WORKLOAD = described(
     _WORD, "the workload or its job, as NAMESPACE/NAME, or the job as KIND/NAMESPACE/NAME; `pending` lists them"

@@ -211,6 +211,7 @@ def test_a_wrong_question_is_answered_with_what_is_right(name: str, asked: dict[
         ("check", {"ignore": ["-R"]}),
         ("what_if", {"set": ["--filename=/etc/hostname"]}),
         ("what_if", {"delete": ["--filename"]}),
+        ("what_if", {"delete": ["--"]}),
         ("eta", {"run_seconds": ["--report=x"]}),
         ("eta", {"window": "--seeds"}),
     ],
