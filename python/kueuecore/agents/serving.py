@@ -19,6 +19,8 @@ __all__ = ["LOOPBACK", "PATH", "serve_http", "serve_stdio"]
 LOOPBACK = "127.0.0.1"
 PATH = "/mcp"
 _BACKLOG = 64
+# Clients keep a stream open for news.
+_GRACE_SECONDS = 2
 
 
 def serve_stdio(server: Server[object]) -> None:
@@ -64,7 +66,7 @@ def serve_http(server: Server[object], *, port: int, token: str, started: Callab
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{names[0]}"), resource_server_url=None),
         token_verifier=_OneToken(token),
     )
-    config = uvicorn.Config(app, log_level="warning", access_log=False)
+    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=_GRACE_SECONDS)
 
     async def serve() -> None:
         started(f"http://{names[0]}{PATH}")

@@ -55,6 +55,7 @@ class Listening(NamedTuple):
 
     url: str
     token: str
+    process: subprocess.Popen[str]
 
 
 @contextmanager
@@ -72,7 +73,7 @@ def listening(*arguments: str, **variables: str) -> Iterator[Listening]:
         token = variables.get("KUEUECORE_MCP_TOKEN", "")
         if not token:
             token = started.stderr.readline().removeprefix("token: ").strip()
-        yield Listening(address[1], token)
+        yield Listening(address[1], token, started)
     finally:
         started.terminate()
         started.wait(10)

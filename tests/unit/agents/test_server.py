@@ -9,12 +9,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import anyio
+import anyio.to_thread
 import pytest
 from jsonschema import Draft202012Validator
 from mcp import Client, MCPError
@@ -153,6 +155,23 @@ def test_http_needs_the_token_and_refuses_other_hosts_and_origins() -> None:
         assert status_of(at, token=at.token, Host=f"evil.example:{port}") == 421
         assert status_of(at, token=at.token, Origin="http://evil.example") == 403
         assert status_of(at, token=at.token, Origin=f"http://localhost:{port}") == 200
+
+
+def test_a_signal_ends_the_server_although_clients_are_connected() -> None:
+    async def question() -> None:
+        with suppress(BaseExceptionGroup, MCPError):
+            async with http_client(at, mode="legacy") as client:
+                await client.call_tool("queues", {})
+                begin = time.monotonic()
+                at.process.terminate()
+                await anyio.to_thread.run_sync(at.process.wait, 10)
+                assert time.monotonic() - begin < 8
+                ended.append(at.process.returncode)
+
+    ended: list[int | None] = []
+    with listening(TWO_TEAMS) as at:
+        asked(question)
+    assert len(ended) == 1
 
 
 def test_http_takes_a_token(tmp_path: Path) -> None:
@@ -352,6 +371,7 @@ def test_an_unreachable_cluster_is_an_answer_and_no_end(tmp_path: Path, monkeypa
         (["mcp", TWO_TEAMS, "--token-file", "x"], "--token-file is for --http; add --http, or leave it out"),
         (["mcp", TWO_TEAMS, "--http", "0", "--token-file", "none"], "cannot read the token: No such file"),
         (["mcp", "missing.yaml"], "missing.yaml"),
+        (["mcp", "-"], "standard input is the connection to the client; give the state in a file"),
     ],
 )
 def test_wrong_options_are_refused(

@@ -72,6 +72,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.http is None and options.token_file is not None:
         raise ManifestError.of("--token-file is for --http", remedy="add --http, or leave it out")
+    if options.http is None and "-" in options.paths:
+        raise ManifestError.of("standard input is the connection to the client", remedy="give the state in a file")
     source = source_of(options)
     server = server_of(source, Limits(seconds=options.timeout, most_bytes=options.max_bytes))
     try:
