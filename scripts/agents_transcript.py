@@ -51,7 +51,8 @@ INCIDENT = (
 
 async def transcript() -> str:
     """Ask the questions, and return what was asked and answered as Markdown."""
-    command = ["-m", "kueuecore", "mcp", STATE]
+    # A slow machine plays all futures, too.
+    command = ["-m", "kueuecore", "mcp", STATE, "--timeout", "10m"]
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, filter(None, sys.path)))}
     server = StdioServerParameters(command=sys.executable, args=command, env=variables, cwd=ROOT)
     parts = []

@@ -165,7 +165,7 @@ def test_a_signal_ends_the_server_although_clients_are_connected() -> None:
                 begin = time.monotonic()
                 at.process.terminate()
                 await anyio.to_thread.run_sync(at.process.wait, 10)
-                assert time.monotonic() - begin < 8
+                assert time.monotonic() - begin < 9
                 ended.append(at.process.returncode)
 
     ended: list[int | None] = []
@@ -230,11 +230,10 @@ class Slow:
 def test_a_slow_call_blocks_neither_the_others_nor_the_end() -> None:
     gate = threading.Event()
     slow = Slow(source(TWO_TEAMS), gate)
-    server = server_of(slow, Limits(seconds=0.5, most_at_once=2))
+    server = server_of(slow, Limits(seconds=2, most_at_once=2))
 
     async def question() -> None:
         async with Client(server) as client:
-            begin = time.monotonic()
             late: list[Any] = []
 
             async def call() -> None:
@@ -245,14 +244,14 @@ def test_a_slow_call_blocks_neither_the_others_nor_the_end() -> None:
                     group.start_soon(call)
                 await anyio.sleep(0.1)
                 assert len((await client.list_tools()).tools) == len(TOOLS)
-                assert time.monotonic() - begin < 0.4
+                assert late == []
             assert [text_of(result) for result in late] == [
-                "queues has no answer within 0.5s, the limit of this server: start the server with a longer --timeout"
+                "queues has no answer within 2s, the limit of this server: start the server with a longer --timeout"
             ] * 3
             # The third never got a thread: two are still at work.
             assert slow.n_reads == 2
             gate.set()
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 while (await client.call_tool("queues", {})).is_error:
                     await anyio.sleep(0.05)
 
@@ -429,4 +428,5 @@ def test_the_server_ends_when_its_client_does_although_a_call_is_at_work() -> No
     begin = time.monotonic()
     _, said = started.communicate(timeout=30)
     assert started.returncode == 0, said
-    assert time.monotonic() - begin < 8
+    # A forecast of a thousand futures takes longer.
+    assert time.monotonic() - begin < 20
