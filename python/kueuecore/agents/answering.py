@@ -106,6 +106,7 @@ class Answering:
             notes = self._catch_up()
             document = self._by_command(tool, asked) if tool.command else self._by_listing(tool, asked)
             object_at(document, "about")["notes"] = [*notes, *list_at(document, "about", "notes")]
+            document = {name: _as_utf8(value) for name, value in document.items()}
         except ManifestError as error:
             raise NoAnswerError(_joined([*map(str, error.problems)])) from None
         except NoAnswerError:
@@ -206,6 +207,17 @@ def _without_usage(lines: Sequence[str]) -> Sequence[str]:
 
 def _as_parameter(option: re.Match[str]) -> str:
     return "`objects`" if option[0] == "-f" else f"`{option[1].replace('-', '_')}`"
+
+
+def _as_utf8(value: JsonValue) -> JsonValue:
+    """Escape what UTF-8 cannot hold: a file may be called anything, and the protocol takes UTF-8 only."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, list):
+        return [_as_utf8(row) for row in value]
+    if isinstance(value, dict):
+        return {name: _as_utf8(inner) for name, inner in value.items()}
+    return value
 
 
 def _joined(lines: Sequence[str]) -> str:

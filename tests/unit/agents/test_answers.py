@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +166,17 @@ def test_an_answer_names_the_command_that_gives_it() -> None:
     about: Any = answer(of, "explain", workload="team-b/job-lint-ae481").document["about"]
     assert about["command"] == f"kueuecore explain {EXAMPLES / 'two-teams'} team-b/job-lint-ae481 -o json"
     assert about["state"] == "two-teams"
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="files there have names in Unicode")
+def test_a_file_whose_name_is_no_text_can_be_asked_about(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"state-\xff.json")
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": crowd(1, 2)}))
+    of = source(str(path))
+    for name in ("queues", "check"):
+        document: Any = answer(of, name).document
+        assert document["about"]["state"] == r"state-\udcff.json"
+        assert json.loads(json.dumps(document, ensure_ascii=False).encode()) == document
 
 
 @pytest.mark.parametrize(
