@@ -90,6 +90,7 @@ class Answering:
         self._limits = limits
         self._listings = Listings()
         self._lock = Lock()
+        self._notes: list[str] = []
 
     def answer(self, tool: Tool, asked: JsonObject) -> Answer:
         """Answer a question.
@@ -122,11 +123,12 @@ class Answering:
         """Take in what has changed since the last call; a cluster is followed from the first one on.
 
         Returns:
-            What there is to say about it, such as kinds that may not be listed.
+            What there is to say about the state, such as kinds that may not be listed, in every answer again.
         """
         with self._lock, captured() as said:
             self._source.wait(self._source.version, seconds=0)
-        return list[JsonValue](map(shown, said.err.splitlines()))
+            self._notes = list(dict.fromkeys([*self._notes, *map(shown, said.err.splitlines())]))[:_MAX_LINES]
+            return list[JsonValue](self._notes)
 
     def _by_command(self, tool: Tool, asked: JsonObject) -> JsonObject:
         arguments = [*tool.arguments(asked), "-o", "json"]

@@ -13,6 +13,8 @@ import pytest
 from kueuecore.agents.answering import Answer, Answering, Limits, NoAnswerError
 from kueuecore.agents.cutting import Left, cut_to, size_of
 from kueuecore.agents.tools import tool_named
+from kueuecore.cli.commands import parsed
+from kueuecore.cli.state_source import source_of
 from tests.unit.agents.connections import EXAMPLES, source
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -166,6 +168,33 @@ def test_an_answer_names_the_command_that_gives_it() -> None:
     about: Any = answer(of, "explain", workload="team-b/job-lint-ae481").document["about"]
     assert about["command"] == f"kueuecore explain {EXAMPLES / 'two-teams'} team-b/job-lint-ae481 -o json"
     assert about["state"] == "two-teams"
+
+
+def test_every_answer_says_which_kinds_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("kubernetes")
+    from kueuecore_apiserver import AccessRules
+    from tests.unit.cli.test_cluster_state import READ, kubeconfig
+    from tests.unit.kubernetes.clusters import served
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    rules = [{"apiGroups": ["kueue.x-k8s.io"], "resources": ["*"], "verbs": READ}]
+    subjects = [{"kind": "User", "name": "ann"}]
+    role = {"kind": "ClusterRole", "metadata": {"name": "r"}, "rules": rules}
+    to = {"kind": "ClusterRole", "name": "r"}
+    binding = {"kind": "ClusterRoleBinding", "metadata": {"name": "r"}, "roleRef": to, "subjects": subjects}
+    with served(access=AccessRules(users={"secret": "ann"}, manifests=[role, binding])) as server:
+        options = parsed(["run", "--kubeconfig", kubeconfig(server, tmp_path)])
+        options.source = options.given = None
+        of = source_of(options)
+        try:
+            answering = Answering(of, Limits())
+            for name in ("queues", "check", "pending"):
+                tool = tool_named(name)
+                assert tool is not None
+                about: Any = answering.answer(tool, {}).document["about"]
+                assert sum("you may not list namespaces" in note for note in about["notes"]) == 1
+        finally:
+            of.close()
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="files there have names in Unicode")
