@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from kueuecore import Engine, World, read_manifests
 from kueuecore.agents.answering import Answering, Limits, NoAnswerError
 from kueuecore.agents.tools import TOOLS, tool_named
 from kueuecore.cli.commands import command_lines
@@ -79,6 +80,16 @@ class Asking:
 def test_answers_about_examples(example: str) -> None:
     of = source(str(EXAMPLES / example))
     Asking(of).ask_everything(of, most=2)
+
+
+def test_answers_about_a_saved_engine(tmp_path: Path) -> None:
+    world = World.of(read_manifests(EXAMPLES / "two-teams"))
+    engine = Engine()
+    world.apply_to(engine, now="2026-01-01T10:00:00Z")
+    file = tmp_path / "saved.engine"
+    file.write_bytes(engine.save())
+    of = source(str(file))
+    Asking(of).ask_everything(of, most=1)
 
 
 @pytest.mark.parametrize("seed", range(12))

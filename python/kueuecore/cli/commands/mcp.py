@@ -125,7 +125,7 @@ def _token(file: Path | None) -> tuple[str, bool]:
 
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
-        raise argparse.ArgumentTypeError(f"{quoted(text)} is not a port from 0 to 65535")
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is not a port from 0 to 65535; a STATE comes before --http")
     return int(text)
 
 
