@@ -39,6 +39,7 @@ SIDEBAR = {
     "Answers at the command line": [
         "cli",
         "explain",
+        "history",
         "what-if",
         "unblock",
         "eta",

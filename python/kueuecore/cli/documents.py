@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -22,6 +22,9 @@ from kueuecore.times import format_time
 from kueuecore.topology import Placement
 from kueuecore.version import version
 from kueuecore.world import is_workload
+
+if TYPE_CHECKING:
+    from kueuecore.histories.timeline import Timeline
 
 __all__ = [
     "cluster_queue_document",
@@ -67,8 +70,8 @@ def workload_head(state: WorkloadState) -> JsonObject:
     }
 
 
-def json_document(outcome: RunOutcome) -> str:
-    """The outcome as one JSON document."""
+def json_document(outcome: RunOutcome, timelines: Sequence[Timeline] = ()) -> str:
+    """The outcome as one JSON document, with the histories of some workloads."""
     document: dict[str, object] = {
         **document_head(outcome.engine.configuration.release),
         "now": format_time(outcome.now),
@@ -107,6 +110,10 @@ def json_document(outcome: RunOutcome) -> str:
         ],
         "events": [row_of(event) for event in outcome.settled.events],
     }
+    if timelines:
+        from kueuecore.cli.history_output import timeline_document  # few runs are asked for one
+
+        document["histories"] = [timeline_document(timeline) for timeline in timelines]
     return json.dumps(document, indent=2) + "\n"
 
 

@@ -13,12 +13,10 @@ from jsonschema import Draft202012Validator
 from kueuecore.agents.answering import Answering, Limits, NoAnswerError
 from kueuecore.agents.cutting import size_of
 from kueuecore.agents.tools import TOOLS, Tool
-from kueuecore.cli.commands import command_lines
 from tests.attack.values import TEXTS
 from tests.unit.agents.connections import EXAMPLES, source
 from tests.unit.agents.test_answers import crowd
 
-KNOWN = [tool for tool in TOOLS if not tool.command or tool.command in command_lines()]
 GOOD: list[Any] = [
     "team-b/job-benchmark-86330",
     "ClusterQueue/team-b:spec.cohortName=x",
@@ -64,7 +62,7 @@ def test_no_question_is_a_bug(seed: int, tmp_path: Path, monkeypatch: pytest.Mon
     rng = Random(seed)
     n_answers = 0
     for _ in range(150):
-        tool = rng.choice(KNOWN)
+        tool = rng.choice(TOOLS)
         asked = question(rng, tool)
         try:
             answer = answering.answer(tool, asked)
@@ -89,7 +87,7 @@ def test_names_in_the_state_reach_sentences_escaped_and_cut(tmp_path: Path) -> N
     state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     answering = Answering(source(str(state), "--trusted"), Limits())
     refused: dict[str, str] = {}
-    for tool in KNOWN:
+    for tool in TOOLS:
         asked: dict[str, Any] = {"workload": "lab/w00001"} if "workload" in tool.needs else {}
         if tool.name in ("what_if", "compare_releases"):
             asked = {"delete": ["Workload/lab/w00000"]} if tool.name == "what_if" else {"from": "0.19"}
@@ -103,4 +101,4 @@ def test_names_in_the_state_reach_sentences_escaped_and_cut(tmp_path: Path) -> N
         assert all(sentence.isprintable() and len(sentence) < 700 for sentence in answer.sentences)
     # One row alone may be too large.
     assert all("even with a single row" in text for text in refused.values())
-    assert len(refused) < len(KNOWN) // 2
+    assert len(refused) < len(TOOLS) // 2

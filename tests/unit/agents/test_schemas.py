@@ -12,7 +12,6 @@ from jsonschema import Draft202012Validator
 from kueuecore import Engine, World, read_manifests
 from kueuecore.agents.answering import Answering, Limits, NoAnswerError
 from kueuecore.agents.tools import TOOLS, tool_named
-from kueuecore.cli.commands import command_lines
 from kueuecore.cli.state_source import StateSource
 from kueuecore.states import Stage
 from tests.unit.agents.connections import EXAMPLES, closed, source
@@ -121,7 +120,6 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, resources:
     assert settled["settled"]["ending"] == "Settled"
 
 
-@pytest.mark.skipif("history" not in command_lines(), reason="this version has no command history")
 @pytest.mark.parametrize("example", ["eta", "taking-back", "two-teams", "what-happened"])
 def test_histories_are_answered(example: str) -> None:
     of = source(str(EXAMPLES / example), "--trusted")

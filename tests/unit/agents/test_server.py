@@ -25,7 +25,6 @@ from mcp_types import TextContent
 from kueuecore.agents import Limits, server_of
 from kueuecore.agents.tools import TOOLS
 from kueuecore.cli import ExitCode, main
-from kueuecore.cli.commands import command_lines
 from kueuecore.cli.state_source import StateSource
 from tests.unit.agents.connections import (
     EXAMPLES,
@@ -51,7 +50,6 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "compare_releases": {"from": "0.17"},
     "history": {"workload": WAITING},
 }
-NOT_YET = {"history"} - set(command_lines())
 
 
 def text_of(result: Any) -> str:
@@ -68,8 +66,6 @@ async def ask_every_tool(client: Client) -> dict[str, Any]:
     for tool in tools:
         assert tool.annotations is not None
         assert (tool.annotations.read_only_hint, tool.annotations.destructive_hint) == (True, False)
-        if tool.name in NOT_YET:
-            continue
         result = await client.call_tool(tool.name, QUESTIONS[tool.name])
         assert not result.is_error, text_of(result)
         assert tool.output_schema is not None
@@ -315,6 +311,7 @@ def test_a_cluster_is_read_and_nothing_is_written(tmp_path: Path, monkeypatch: p
         **QUESTIONS,
         "explain": {"workload": "big"},
         "unblock": {"workload": "lab/big"},
+        "history": {"workload": "lab/big"},
         "what_if": {"set": [changed], "settle": True},
         "eta": {"workloads": ["lab/big"], "run_seconds": ["1h"], "arrivals": "none", "seeds": 2},
     }
@@ -325,7 +322,7 @@ def test_a_cluster_is_read_and_nothing_is_written(tmp_path: Path, monkeypatch: p
 
         async def question() -> None:
             async with stdio("--server", server.url) as client:
-                for name in [*QUESTIONS.keys() - NOT_YET - {"history"}]:
+                for name in QUESTIONS:
                     result = await client.call_tool(name, questions[name])
                     assert not result.is_error, text_of(result)
                 moved = (await client.call_tool("what_if", questions["what_if"])).structured_content

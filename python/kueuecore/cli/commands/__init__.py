@@ -48,6 +48,7 @@ _COMMANDS = {
     "compare": "compare how long jobs wait under two configurations",
     "sweep": "run one scenario under many configurations: a grid, or random points",
     "explain": "explain why a workload waits, or why it is where it is",
+    "history": "show what has happened to a workload, step by step",
     "what-if": "show what would happen to a job, or what a change would move",
     "unblock": "find the smallest changes that would admit a waiting workload",
     "eta": "forecast when waiting workloads will be admitted",
