@@ -30,6 +30,10 @@ logger = logging.getLogger("kueuecore.agents")
 _MAX_LINES = 20
 # How argparse and the command end what they report.
 _USAGE = re.compile(r"^kueuecore [a-z-]+: error: ")
+_OPTION = re.compile(
+    r"(?<![\w-])(?:-f|--(set|delete|settle|only|tries|select|ignore|run-seconds|arrivals|window|horizon|seeds|from|to|runs))"
+    r"(?![\w-])"
+)
 _COUNT = re.compile(r"kueuecore: \d+ problems?, nothing was decided")
 # For saying what was left out.
 _LEFT_BYTES = 1000
@@ -177,9 +181,14 @@ def _refuse_wrong(tool: Tool, asked: JsonObject) -> None:
 
 
 def _without_usage(lines: Sequence[str]) -> Sequence[str]:
-    """Drop the usage of the command, which is not how the tool is called, and the count of problems."""
+    """Drop the usage of the command, which is not how the tool is called, and name parameters instead of options."""
     begin = next((index for index, line in enumerate(lines) if _USAGE.match(line)), 0)
-    return [_USAGE.sub("", line) for line in lines[begin:] if not _COUNT.fullmatch(line)]
+    said = (_USAGE.sub("", line) for line in lines[begin:] if not _COUNT.fullmatch(line))
+    return [_OPTION.sub(_as_parameter, line) for line in said]
+
+
+def _as_parameter(option: re.Match[str]) -> str:
+    return "`objects`" if option[0] == "-f" else f"`{option[1].replace('-', '_')}`"
 
 
 def _joined(lines: Sequence[str]) -> str:
