@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, cast
 
 from kueuecore._text import shortened
 from kueuecore.errors import Problem
@@ -17,6 +18,7 @@ __all__ = ["EMPTY_NAME", "File", "contents", "read_file"]
 EMPTY_NAME = Problem("the name of a file is empty", remedy='write "." for the directory you are in')
 
 _SUFFIXES = (".yaml", ".yml", ".json")
+_COMPRESSED, _GZIP = ".gz", b"\x1f\x8b"
 _LARGEST = 2**30  # bytes: an endless file such as /dev/zero must not fill the memory
 _MAX_NAME = 4096
 _CHUNK = 2**20
@@ -129,7 +131,7 @@ def _directory(path: Path, problems: list[Problem], *, recursive: bool) -> list[
             if is_directory and recursive and not entry.is_symlink():
                 todo.append(entry)
             # Keep a broken link, so that reading reports it, but not a pipe: reading it might block forever.
-            elif entry.suffix in _SUFFIXES and (entry.is_file() or (entry.is_symlink() and not entry.exists())):
+            elif _may_hold_manifests(entry) and (entry.is_file() or (entry.is_symlink() and not entry.exists())):
                 found.append(entry)
     if not found and len(problems) == n_problems:
         nested = has_directories and not recursive
@@ -139,7 +141,26 @@ def _directory(path: Path, problems: list[Problem], *, recursive: bool) -> list[
     return sorted(found)
 
 
+def _may_hold_manifests(file: Path) -> bool:
+    return file.suffix in _SUFFIXES or (file.suffix == _COMPRESSED and Path(file.stem).suffix in _SUFFIXES)
+
+
 def _read(stream: IO[bytes]) -> bytes:
+    """Read a stream; unpack what is compressed with gzip."""
+    data = _whole(stream)
+    if not data.startswith(_GZIP):
+        return data
+    import gzip  # few files are compressed
+    import zlib
+
+    try:
+        with gzip.open(io.BytesIO(data)) as unpacked:
+            return _whole(cast("IO[bytes]", unpacked))
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise OSError(errno.EINVAL, f"it is not a whole gzip file: {error}") from None
+
+
+def _whole(stream: IO[bytes]) -> bytes:
     chunks: list[bytes] = []
     n_bytes = 0
     while chunk := stream.read(_CHUNK):

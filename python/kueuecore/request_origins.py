@@ -94,16 +94,13 @@ class RequestOrigins:
     @cached_property
     def _limit_ranges(self) -> Mapping[str, list[JsonObject]]:
         found: dict[str, list[JsonObject]] = {}
-        for manifest in self._world.manifests:
-            if text_at(manifest.object, "kind") == "LimitRange":
-                found.setdefault(key_of(manifest.object)[0], []).append(manifest.object)
+        for manifest in self._world.of_kind("LimitRange"):
+            found.setdefault(key_of(manifest.object)[0], []).append(manifest.object)
         return found
 
     @cached_property
     def _runtime_classes(self) -> Mapping[str, JsonObject]:
-        named = [
-            manifest.object for manifest in self._world.manifests if text_at(manifest.object, "kind") == "RuntimeClass"
-        ]
+        named = [manifest.object for manifest in self._world.of_kind("RuntimeClass")]
         return {text_at(other, "metadata", "name"): other for other in named}
 
     def _of_namespace(self, resource: str, namespace: str) -> str:

@@ -10,7 +10,6 @@ from itertools import chain
 from kueuecore._arguments import cycles_of, instance
 from kueuecore.decisions import Decision, Event, Preemption, Undecided
 from kueuecore.engine import Engine
-from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["Ending", "PreemptionLoop", "Settled", "find_preemption_loop", "most_flavors", "settle"]
@@ -145,11 +144,7 @@ def _settle_at(
     seen: dict[int, int] = {}
     loop: PreemptionLoop | None = None
     _reconcile(engine, log, at)
-    evicted = (
-        ()
-        if was_at_rest
-        else [(workload.namespace, workload.name) for workload in engine.workloads() if _is_evicted(workload)]
-    )
+    evicted = [] if was_at_rest else engine._core._evicted_with_quota()
     if _release(engine, evicted, at):
         _reconcile(engine, log, at)
     idle = 0
@@ -235,20 +230,6 @@ def _evicted(events: Iterable[Event]) -> Iterable[tuple[str, str]]:
 def _release(engine: Engine, workloads: Iterable[tuple[str, str]], at: int) -> int:
     """Stop the jobs of evicted workloads; return how many held quota."""
     return sum(engine.release(name, namespace=namespace, now=at) for namespace, name in workloads)
-
-
-def _is_evicted(workload: WorkloadState) -> bool:
-    """Return whether it has been evicted and still holds its quota."""
-    holds = workload.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
-    return holds and _condition_time(workload, "Evicted") is not None
-
-
-def _condition_time(workload: WorkloadState, kind: str) -> str | None:
-    """Return since when a condition is True; `None` if it is not."""
-    for condition in workload.status.get("conditions", ()):
-        if condition["type"] == kind and condition["status"] == "True":
-            return str(condition.get("lastTransitionTime", ""))
-    return None
 
 
 def _standings(engine: Engine) -> int:

@@ -14,6 +14,7 @@ from kueuecore._kinds import KINDS, NAMESPACED
 from kueuecore.configuration import Configuration, configuration_for
 from kueuecore.engine import Engine
 from kueuecore.errors import Problem
+from kueuecore.held_manifests import HeldManifests
 from kueuecore.jobs import (
     INTEGRATIONS,
     Ignored,
@@ -59,7 +60,8 @@ class World:
     """The objects from manifests, ready for an engine.
 
     Args:
-        manifests: All objects in their original order: added Namespaces first, the Workload of a job after the job.
+        manifests: All objects in their original order: added Namespaces first, the Workload of a job after the job;
+            `HeldManifests` if the Workloads stay in an engine.
         made: The Workloads among them that were made from jobs.
         jobs: The job of each made Workload, by namespace and name; for a group of pods, the last pod.
         namespaces: Names of the Namespaces that were added, because an API server has one for each that is used; not
@@ -81,7 +83,7 @@ class World:
         (('team-a',), ['Namespace', 'LocalQueue'])
     """
 
-    manifests: tuple[Manifest, ...]
+    manifests: Sequence[Manifest]
     made: tuple[Manifest, ...]
     jobs: Mapping[tuple[str, str], Manifest]
     namespaces: tuple[str, ...]
@@ -146,6 +148,9 @@ class World:
 
     def workload(self, name: str, *, namespace: str) -> JsonObject:
         """Return a Workload as it was given or made; an empty object if there is none."""
+        if isinstance(self.manifests, HeldManifests):
+            held = self.manifests.workload(name, namespace=namespace)
+            return {} if held is None else held.object
         key = namespace or DEFAULT_NAMESPACE, name
         found = (
             manifest.object
@@ -153,6 +158,12 @@ class World:
             if is_workload(manifest.object) and key_of(manifest.object) == key
         )
         return next(found, {})
+
+    def of_kind(self, kind: str) -> tuple[Manifest, ...]:
+        """Return the objects of a kind, of any group."""
+        if isinstance(self.manifests, HeldManifests):
+            return self.manifests.of_kind(kind)
+        return tuple(manifest for manifest in self.manifests if manifest.object.get("kind") == kind)
 
     def newest_time(self) -> int | None:
         """The newest creation time or time in a status, in nanoseconds since 1970; `None` if no object has one.

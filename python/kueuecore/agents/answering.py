@@ -7,11 +7,12 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Lock
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from kueuecore._json import JsonObject, JsonValue, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._near_names import near_names
 from kueuecore._text import counted, quoted, shown
 from kueuecore.agents.cutting import Left, cut_to, size_of
@@ -86,6 +87,7 @@ class Answering:
         self._source = source
         self._limits = limits
         self._listings = Listings()
+        self._lock = Lock()
 
     def answer(self, tool: Tool, asked: JsonObject) -> Answer:
         """Answer a question.
@@ -99,7 +101,9 @@ class Answering:
         """
         _refuse_wrong(tool, asked)
         try:
+            notes = self._catch_up()
             document = self._by_command(tool, asked) if tool.command else self._by_listing(tool, asked)
+            object_at(document, "about")["notes"] = [*notes, *list_at(document, "about", "notes")]
         except ManifestError as error:
             raise NoAnswerError(_joined([*map(str, error.problems)])) from None
         except NoAnswerError:
@@ -110,6 +114,16 @@ class Answering:
         sentences = tool.say(document)
         left = self._cut(document)
         return Answer(document, (*sentences, *map(_said, left)))
+
+    def _catch_up(self) -> list[JsonValue]:
+        """Take in what has changed since the last call; a cluster is followed from the first one on.
+
+        Returns:
+            What there is to say about it, such as kinds that may not be listed.
+        """
+        with self._lock, captured() as said:
+            self._source.wait(self._source.version, seconds=0)
+        return list[JsonValue](map(shown, said.err.splitlines()))
 
     def _by_command(self, tool: Tool, asked: JsonObject) -> JsonObject:
         arguments = [*tool.arguments(asked), "-o", "json"]

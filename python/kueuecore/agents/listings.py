@@ -104,15 +104,17 @@ class Listings:
         queue, namespace = text_at(asked, "cluster_queue"), text_at(asked, "namespace")
         chosen = [
             workload
-            for workload in outcome.states
+            for workload in state.engine.workloads()
             if workload.stage is Stage.PENDING
             and queue in ("", workload.cluster_queue)
             and namespace in ("", workload.namespace)
         ]
-        positions = outcome.positions
+        queued = outcome.queued
 
         def key(workload: WorkloadState) -> _Key:
-            return (workload.cluster_queue or "", positions.get(workload.key, inf), workload.key)
+            place = queued.get(workload.key)
+            position = inf if place is None else place.position_in_cluster_queue
+            return (workload.cluster_queue or "", position, workload.key)
 
         chosen.sort(key=key)
         rows, cursor = _page(
@@ -212,22 +214,20 @@ def _quota_by_node(rows: Iterable[QuotaRow]) -> dict[tuple[str, str], list[JsonV
 
 def _cluster_queues(state: SettledState) -> dict[str, str]:
     """ClusterQueues with the cohorts that their objects name: one without quota has no row that says so."""
-    objects = (manifest.object for manifest in state.world.manifests)
+    objects = (manifest.object for manifest in state.world.of_kind("ClusterQueue"))
     return {
         text_at(plain, "metadata", "name"): text_at(plain, "spec", "cohortName") or text_at(plain, "spec", "cohort")
         for plain in objects
-        if text_at(plain, "kind") == "ClusterQueue"
     }
 
 
 def _local_queues(state: SettledState) -> dict[str, list[str]]:
     """LocalQueues by their ClusterQueue."""
     found: dict[str, list[str]] = {}
-    for manifest in state.world.manifests:
+    for manifest in state.world.of_kind("LocalQueue"):
         plain = manifest.object
-        if text_at(plain, "kind") == "LocalQueue":
-            name = f"{text_at(plain, 'metadata', 'namespace')}/{text_at(plain, 'metadata', 'name')}"
-            found.setdefault(text_at(plain, "spec", "clusterQueue"), []).append(name)
+        name = f"{text_at(plain, 'metadata', 'namespace')}/{text_at(plain, 'metadata', 'name')}"
+        found.setdefault(text_at(plain, "spec", "clusterQueue"), []).append(name)
     return {queue: sorted(names) for queue, names in found.items()}
 
 

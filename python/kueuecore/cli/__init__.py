@@ -57,7 +57,13 @@ def _main(arguments: Sequence[str], source: StateSource | None, given: str | Non
     options.source, options.given, options.program = source, given, program
     if source is not None:
         vars(options).update(source.settings)
-    code: int = options.command(options)
+        # Whoever asks a state that is open has it as a whole.
+        options.all_namespaces = not getattr(options, "namespace", "")
+    try:
+        code: int = options.command(options)
+    finally:
+        if source is None and options.source is not None:
+            options.source.close()
     return code
 
 

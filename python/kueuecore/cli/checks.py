@@ -32,7 +32,7 @@ class CheckRow:
 
 def check_rows(world: World) -> tuple[CheckRow, ...]:
     """The AdmissionChecks, sorted by name; the last one wins where a name is given twice."""
-    checks = [manifest.object for manifest in world.manifests if is_check(manifest)]
+    checks = [manifest.object for manifest in world.of_kind("AdmissionCheck") if is_check(manifest)]
     rows = {text_at(check, "metadata", "name"): check for check in checks}
     found = []
     for name, check in sorted(rows.items()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-__all__ = ["add_cluster"]
+__all__ = ["add_cluster", "shown_namespace"]
 
 
 def add_cluster(add: argparse.ArgumentParser) -> None:
@@ -19,3 +19,15 @@ def add_cluster(add: argparse.ArgumentParser) -> None:
     cluster.add_argument("-n", "--namespace", metavar="NAME", default="", help=help_text)
     help_text = "show what is in all namespaces"
     cluster.add_argument("-A", "--all-namespaces", action="store_true", help=help_text)
+
+
+def shown_namespace(options: argparse.Namespace) -> str:
+    """Return the only namespace of which workloads are shown; empty: all.
+
+    Args:
+        options: The options of `add_cluster`, after the state was read.
+    """
+    if options.all_namespaces:
+        return ""
+    own: str = getattr(options.source, "namespace", "")
+    return options.namespace or own

@@ -60,7 +60,8 @@ def deciding_about(
     newest = world.newest_time()
     now = options.now if options.now is not None else newest if newest is not None else 0
     assumes_active = options.assume_checks_active
-    given = with_active_checks(replace(world, manifests=manifests), now=now, assumes_active=assumes_active).manifests
+    active = with_active_checks(replace(world, manifests=manifests), now=now, assumes_active=assumes_active)
+    given = tuple(active.manifests)
     deciding = Deciding(configuration=configuration, now=now, span_ns=options.span, trusted=options.trusted)
     return given, deciding
 

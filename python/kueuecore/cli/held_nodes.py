@@ -10,13 +10,11 @@ from kueuecore.answers import Explanation
 from kueuecore.answers.amounts import pod_requests, quantity_of, units_of
 from kueuecore.answers.explanation import Holder, Search
 from kueuecore.answers.obstacles import why_so
-from kueuecore.cli.outcome import Row, RunOutcome, namespaces_of
+from kueuecore.cli.outcome import Row, RunOutcome
 from kueuecore.cli.table import Cell, Style, table
 from kueuecore.findings.topology_sentences import PODS
 from kueuecore.jobs.topology import CONSTRAINTS, PREFERRED, REQUIRED, SLICE_TOPOLOGY, UNCONSTRAINED
-from kueuecore.manifests import Manifest
 from kueuecore.topology import DomainCapacity
-from kueuecore.world import is_workload
 
 __all__ = ["node_tables"]
 
@@ -99,14 +97,7 @@ def _short_rows(outcome: RunOutcome, found: Explanation, row: Row) -> list[tuple
 
 def _least_requests(outcome: RunOutcome, row: Row) -> dict[str, int]:
     """By resource, the least that a pod of the workload asks for, in units; zero is left out."""
-    plain = next(
-        (
-            manifest
-            for manifest in map(_object, outcome.world.manifests)
-            if is_workload(manifest) and _is(manifest, row)
-        ),
-        {},
-    )
+    plain = outcome.plain(row.state)
     least = {PODS: 1}
     for pod_set in map(object_at, list_at(plain, "spec", "podSets")):
         for resource, units in pod_requests(pod_set).items():
@@ -115,27 +106,20 @@ def _least_requests(outcome: RunOutcome, row: Row) -> dict[str, int]:
     return least
 
 
-def _object(manifest: Manifest) -> JsonObject:
-    return manifest.object
-
-
-def _is(plain: JsonObject, row: Row) -> bool:
-    state = row.state
-    return text_at(plain, "metadata", "name") == state.name and state.namespace in namespaces_of(plain)
-
-
 def _workloads(
     outcome: RunOutcome, found: Explanation, search: Search | None, paths: set[tuple[str, ...]]
 ) -> Iterator[_Held]:
     holders = {holder.key: holder for holder in search.holders} if search else {}
-    for row in outcome.workloads:
-        counts: dict[tuple[str, ...], int] = {}
-        for pods in (domain for placement in row.placements for domain in placement.domains):
-            counts[pods.path] = counts.get(pods.path, 0) + pods.count
-        for path, count in counts.items():
-            if path in paths and row.state.key != found.workload.key:
-                why = _why_it_stays(holders.get(row.state.key), found, search)
-                yield _Held(path, row.state.key, row.state.priority, _n_pods(count), why)
+    counts: dict[tuple[str, str, str], dict[tuple[str, ...], int]] = {}
+    for placement in outcome.engine.placements():
+        of_workload = counts.setdefault((placement.key, placement.namespace, placement.name), {})
+        for pods in placement.domains:
+            of_workload[pods.path] = of_workload.get(pods.path, 0) + pods.count
+    for (key, namespace, name), by_path in counts.items():
+        for path, count in by_path.items():
+            if path in paths and key != found.workload.key:
+                priority = outcome.engine.workload(name, namespace=namespace).priority
+                yield _Held(path, key, priority, _n_pods(count), _why_it_stays(holders.get(key), found, search))
 
 
 def _why_it_stays(holder: Holder | None, found: Explanation, search: Search | None) -> str:
@@ -153,8 +137,8 @@ def _outside(outcome: RunOutcome, paths: set[tuple[str, ...]]) -> Iterator[_Held
     """Pods that Kueue has not placed (rules/08 §4 rule 4)."""
     hosts = {name: texts_at(node.object, "metadata", "labels") for name, node in outcome.topology_objects.nodes.items()}
     levels = {tuple(outcome.topology_objects.levels_of(flavor)) for flavor in outcome.topology_objects.flavors}
-    for plain in map(_object, outcome.world.manifests):
-        if text_at(plain, "kind") != "Pod" or not _counts_outside(plain):
+    for plain in (manifest.object for manifest in outcome.world.of_kind("Pod")):
+        if not _counts_outside(plain):
             continue
         labels = hosts.get(text_at(plain, "spec", "nodeName"), {})
         for path in {tuple(labels.get(level, "") for level in of_flavor) for of_flavor in levels} & paths:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.held_manifests import HeldManifests
 from kueuecore.jobs.pod import GROUP_NAME
 from kueuecore.manifests import Manifest
 from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload
@@ -34,10 +35,14 @@ def jobs_with_workloads(world: World, given: Iterable[Manifest]) -> Iterator[Job
         world: All objects.
         given: The objects as they were given.
     """
-    objects = [*world.manifests, *given]
+    held = world.manifests if isinstance(world.manifests, HeldManifests) else None
+    objects = [*world.manifests, *given] if held is None else held.others
     owners = {_name(object_.object): _owners(object_.object) for object_ in objects}
     for key, job in world.jobs.items():
         yield from _with_owners(_name(job.object), owners, key)
+    for namespace, workload, found in held.owners if held is not None else ():
+        for kind, name in found:
+            yield from _with_owners((kind, namespace, name), owners, (namespace, workload))
     for object_ in objects:
         metadata = object_at(object_.object, "metadata")
         namespace, name = _name(object_.object)[1:]

@@ -19,18 +19,23 @@ WORKLOAD_HELP = "the workload or its job, as NAMESPACE/NAME or NAME, or the job 
 _MAX_NAMED = 5
 
 
-def named_workload(state: SettledState, text: str) -> tuple[str, str]:
+def named_workload(state: SettledState, text: str, *, namespace: str = "") -> tuple[str, str]:
     """Return the namespace and name of the workload of a state that is meant.
+
+    Args:
+        state: The state.
+        text: The name, in one of the forms of `WORKLOAD_HELP`.
+        namespace: Where a name without a namespace is looked for first.
 
     Raises:
         ManifestError: None matches, with the reason, or several do.
     """
-    keys = ((workload.namespace, workload.name) for workload in state.engine.workloads())
-    return find_workload(text, state.world, given=state.given, keys=keys)
+    keys = (key for key in state.engine._core.workload_keys() if key is not None)
+    return find_workload(text, state.world, given=state.given, keys=keys, namespace=namespace)
 
 
 def find_workload(
-    text: str, world: World, *, given: Iterable[Manifest], keys: Iterable[tuple[str, str]]
+    text: str, world: World, *, given: Iterable[Manifest], keys: Iterable[tuple[str, str]], namespace: str = ""
 ) -> tuple[str, str]:
     """Return the namespace and name of the workload that is meant; names of Workloads win over names of jobs.
 
@@ -39,18 +44,21 @@ def find_workload(
         world: All objects.
         given: The objects as they were given.
         keys: Namespaces and names of all Workloads.
+        namespace: Where a name without a namespace is looked for first.
 
     Raises:
         ManifestError: None matches, with the reason, or several do.
     """
     *place, name = text.split("/")
     kind = place.pop(0) if place and place[0][:1].isupper() else ""
-    there = dict.fromkeys(keys)
+    there = dict.fromkeys(sorted(keys))
     found = [key for key in there if key[1] == name and place in ([], [key[0]])] if kind in ("", "Workload") else []
-    jobs = list(dict.fromkeys(job for job in jobs_with_workloads(world, given) if job.workload in there))
+    jobs: list[JobName] = []
     if not found:
+        jobs = list(dict.fromkeys(job for job in jobs_with_workloads(world, given) if job.workload in there))
         mine = [job for job in jobs if job.name == name and kind in ("", job.kind) and place in ([], [job.workload[0]])]
         found = list(dict.fromkeys(job.workload for job in mine))
+    found = [key for key in found if key[0] == namespace] or found
     if len(found) > 1:
         raise ManifestError([_several(text, found)])
     if not found:

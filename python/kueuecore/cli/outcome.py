@@ -17,7 +17,8 @@ from kueuecore.decisions import Preemption, Undecided
 from kueuecore.engine import Engine
 from kueuecore.findings.topology_objects import TopologyObjects
 from kueuecore.findings.topology_sentences import NO_PLACE_EVER, NODE_GATE, AskedTopology, reasons_of, why_not_placed
-from kueuecore.states import ClusterQueueState, QuotaRow, Stage, WorkloadState
+from kueuecore.held_manifests import HeldManifests
+from kueuecore.states import ClusterQueueState, PendingWorkload, QuotaRow, Stage, WorkloadState
 from kueuecore.steady_state import Settled
 from kueuecore.topology import DomainCapacity, Placement
 from kueuecore.waiting_cause import uncovered_in, waiting_cause
@@ -140,6 +141,7 @@ class RunOutcome:
         settled: The cycles that ran, and how they ended.
         now: The time at which it happened, in nanoseconds since 1970.
         after_cycles: Makes the state anew, as it was after so many cycles: to say why fair sharing chose a victim.
+        namespace: The only namespace of which workloads are shown; by default, all.
     """
 
     def __init__(
@@ -149,36 +151,52 @@ class RunOutcome:
         settled: Settled,
         now: int,
         after_cycles: Callable[[int], Engine] | None = None,
+        namespace: str = "",
     ) -> None:
         self.engine = engine
         self.world = world
         self.settled = settled
         self.now = now
         self._after_cycles = after_cycles
+        self._namespace = namespace
         self._n_asked = 0
 
     @cached_property
     def workloads(self) -> tuple[Row, ...]:
-        """All workloads, by namespace and name."""
-        return self.rows(self.states)
+        """All workloads that are shown, by namespace and name."""
+        return self.rows(state for state in self.engine.workloads() if self._namespace in ("", state.namespace))
 
     @cached_property
-    def states(self) -> tuple[WorkloadState, ...]:
-        """The states of all workloads, by namespace and name: much cheaper than `workloads`."""
-        return tuple(self.engine.workloads())
+    def queued(self) -> Mapping[str, PendingWorkload]:
+        """The workloads in the queues, by their keys."""
+        queues = self.engine.cluster_queues()
+        return {queued.key: queued for queue in queues for queued in self.engine.pending(queue)}
 
     def rows(self, states: Iterable[WorkloadState]) -> tuple[Row, ...]:
-        """Return the rows of some workloads.
+        """Return the rows of some workloads."""
+        return tuple(self._row(state, self.queued.get(state.key)) for state in states)
 
-        Args:
-            states: Their states, which are among `states`.
+    def workload(self, name: str, *, namespace: str) -> Row:
+        """One workload, without a look at all others.
+
+        Raises:
+            UnknownObjectError: There is none.
         """
-        return tuple(map(self._row, states))
+        state = self.engine.workload(name, namespace=namespace)
+        is_queued = state.place is not None and state.cluster_queue is not None
+        queued = self.engine.pending(state.cluster_queue or "") if is_queued else ()
+        return self._row(state, next((pending for pending in queued if pending.key == state.key), None))
 
-    def _row(self, state: WorkloadState) -> Row:
-        plain = self._objects.get((state.namespace, state.name), {})
+    def plain(self, state: WorkloadState) -> JsonObject:
+        """Return the object of a workload."""
+        if isinstance(self.world.manifests, HeldManifests):
+            return self.world.workload(state.name, namespace=state.namespace)
+        return self._objects.get((state.namespace, state.name), {})
+
+    def _row(self, state: WorkloadState, queued: PendingWorkload | None) -> Row:
+        plain = self.plain(state)
         left_open = self._undecided.get(state.key) if state.stage is Stage.PENDING else None
-        position = self.positions.get(state.key)
+        position = None if queued is None else queued.position_in_cluster_queue
         job = self.world.jobs.get((state.namespace, state.name))
         cause = "" if left_open else self._cause(state, position)
         return Row(
@@ -187,34 +205,28 @@ class RunOutcome:
             _counts(plain),
             position,
             left_open,
-            self._placements.get(state.key, ()),
+            tuple(self._placements.get(state.key, ())),
             self._not_placed(state, plain, cause),
             cause,
             self._notes(state, cause, plain),
         )
 
     @cached_property
-    def positions(self) -> Mapping[str, int]:
-        """By the keys of queued workloads, their positions in their ClusterQueues, from 0."""
-        queued = (workload for queue in self.engine.cluster_queues() for workload in self.engine.pending(queue))
-        return {workload.key: workload.position_in_cluster_queue for workload in queued}
-
-    @cached_property
     def _objects(self) -> Mapping[tuple[str, str], JsonObject]:
-        kept = {(state.namespace, state.name) for state in self.states}
-        manifests = (manifest.object for manifest in self.world.manifests)
-        return {_key(plain, kept): plain for plain in manifests if is_workload(plain)}
+        kept = {key for key in self.engine._core.workload_keys() if key is not None}
+        given = (manifest.object for manifest in self.world.of_kind("Workload"))
+        return {_key(plain, kept): plain for plain in given if is_workload(plain)}
 
     @cached_property
     def _undecided(self) -> Mapping[str, Undecided]:
         return {undecided.key: undecided for undecided in self.settled.undecided}
 
     @cached_property
-    def _placements(self) -> Mapping[str, tuple[Placement, ...]]:
-        found: dict[str, list[Placement]] = {}
+    def _placements(self) -> Mapping[str, list[Placement]]:
+        placements: dict[str, list[Placement]] = {}
         for placement in self.engine.placements():
-            found.setdefault(placement.key, []).append(placement)
-        return {key: tuple(placements) for key, placements in found.items()}
+            placements.setdefault(placement.key, []).append(placement)
+        return placements
 
     def _cause(self, state: WorkloadState, position: int | None) -> str:
         """Why a workload waits about which Kueue's status says nothing."""
@@ -347,7 +359,7 @@ class RunOutcome:
 
     @cached_property
     def _states(self) -> Mapping[str, WorkloadState]:
-        return {row.state.key: row.state for row in self.workloads}
+        return {state.key: state for state in self.engine.workloads()}
 
     @cached_property
     def admission_checks(self) -> tuple[CheckRow, ...]:

@@ -164,7 +164,7 @@ def read_state(options: argparse.Namespace, *, span: int = 0) -> SettledState:
     """
     source = source_in(options)
     if source is not None:
-        return settled_of(source.manifests(), options, span) if span else source.state()
+        return settled_of(source.manifests(), options, span) if span else source.state(getattr(options, "workload", ""))
     files = read_files(options.paths, recursive=options.recursive, given=options.given)
     saved = [file for file in files if holds_engine(file.data) or holds_journal(file.data)]
     if not saved:

@@ -32,12 +32,14 @@ class StateSource(Protocol):
     Attributes:
         title: What it is, for people: the files, or the context of the cluster.
         arguments: How a command names it, such as `("state.yaml", "--trusted")` or `("--context", "prod")`.
-        settings: Options of `add_state` by their names, which are those of every command on this state.
     """
 
     title: str
     arguments: tuple[str, ...]
-    settings: Mapping[str, object]
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """Options of `add_state` by their names, which are those of every command on this state."""
 
     @property
     def version(self) -> int:
@@ -49,11 +51,18 @@ class StateSource(Protocol):
     def manifests(self) -> tuple[Manifest, ...]:
         """Return the objects of the newest version."""
 
-    def state(self) -> SettledState:
-        """Return the newest state, after cycles ran until nothing changed. Shared: fork its engine to change it."""
+    def state(self, named: str = "") -> SettledState:
+        """Return the newest state, after cycles ran until nothing changed. Shared: fork its engine to change it.
+
+        Args:
+            named: The workload or job that is asked about, which may need more objects.
+        """
 
     def events(self, namespace: str, names: Iterable[str]) -> list[JsonObject]:
         """Return the Events about the objects of these names in a namespace, oldest first."""
+
+    def close(self) -> None:
+        """Let go of what is open."""
 
 
 _SETTINGS = {
@@ -83,7 +92,7 @@ class FileSource:
         self._state = read_state(options)
         self._options = options
         self.title = ", ".join(Path(path).name for path in options.paths)
-        self.settings: Mapping[str, object] = {name: getattr(options, name) for name in _SETTINGS}
+        self.settings = {name: getattr(options, name) for name in _SETTINGS}
         self.arguments = (*options.paths, *arguments_of(self.settings))
 
     @property
@@ -99,11 +108,14 @@ class FileSource:
 
     def manifests(self) -> tuple[Manifest, ...]:
         """Return the objects in the files; of a saved engine, those that it holds."""
-        return self._state.given or self._state.world.manifests
+        return self._state.given or tuple(self._state.world.manifests)
 
-    def state(self) -> SettledState:
+    def state(self, named: str = "") -> SettledState:
         """Return the state."""
         return self._state
+
+    def close(self) -> None:
+        """Nothing is open."""
 
     def events(self, namespace: str, names: Iterable[str]) -> list[JsonObject]:
         """Return the Events among the objects."""

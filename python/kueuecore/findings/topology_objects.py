@@ -33,7 +33,7 @@ class TopologyObjects:
     def of(cls, world: World) -> TopologyObjects:
         """Collect them from a world."""
         of_kind: dict[str, dict[str, Manifest]] = {"Topology": {}, "ResourceFlavor": {}, "Node": {}}
-        for manifest in world.manifests:
+        for manifest in (manifest for kind in of_kind for manifest in world.of_kind(kind)):
             plain = manifest.object
             kind, api_version = text_at(plain, "kind"), text_at(plain, "apiVersion")
             if kind in of_kind and (api_version == "v1" if kind == "Node" else api_version.startswith(KUEUE_GROUP)):

@@ -3,12 +3,19 @@
 Needs the extra `kubernetes`. Everything else in kueuecore decides without a cluster and does not import this.
 """
 
-from kueuecore.kubernetes.api import Api, UnansweredError
-from kueuecore.kubernetes.election import Election, LeaseLostError, LeaseSettings
-from kueuecore.kubernetes.process import Process
-from kueuecore.kubernetes.serve import serve
-from kueuecore.kubernetes.settings import Address, ServeSettings
-from kueuecore.kubernetes.watches import LateKinds, News, follow, list_all
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kueuecore._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kueuecore.kubernetes.api import Api, UnansweredError
+    from kueuecore.kubernetes.election import Election, LeaseLostError, LeaseSettings
+    from kueuecore.kubernetes.process import Process
+    from kueuecore.kubernetes.service import serve
+    from kueuecore.kubernetes.settings import Address, ServeSettings
+    from kueuecore.kubernetes.watches import LateKinds, News, follow, list_all
 
 __all__ = [
     "Address",
@@ -25,3 +32,15 @@ __all__ = [
     "list_all",
     "serve",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kueuecore.kubernetes.api": "Api UnansweredError",
+        "kueuecore.kubernetes.election": "Election LeaseLostError LeaseSettings",
+        "kueuecore.kubernetes.process": "Process",
+        "kueuecore.kubernetes.service": "serve",
+        "kueuecore.kubernetes.settings": "Address ServeSettings",
+        "kueuecore.kubernetes.watches": "LateKinds News follow list_all",
+    },
+)

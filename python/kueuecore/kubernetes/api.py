@@ -110,6 +110,11 @@ class Api:
         client = Client(partial(credentials_at, server=server, kubeconfig=kubeconfig, context=context))
         return cls(client, kinds=kinds, qps=qps, burst=burst, answered=answered)
 
+    @property
+    def host(self) -> str:
+        """The URL of the server."""
+        return str(self._host)
+
     def path(self, kind: str, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Return the path of an object or, without a name, of all objects of a kind.
 

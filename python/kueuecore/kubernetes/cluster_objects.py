@@ -14,8 +14,11 @@ from kueuecore.api_server import RefusedError
 from kueuecore.kubernetes.api import Api
 from kueuecore.kubernetes.watches import list_all
 
-__all__ = ["Listed", "Listing", "Unlisted", "known_kinds", "kueue_objects", "list_objects"]
+__all__ = ["EVENT", "Listed", "Listing", "Unlisted", "known_kinds", "kueue_objects", "list_objects"]
 
+_EVENTS = Kind("Event", "v1", "events", is_namespaced=True)
+EVENT: Mapping[str, tuple[str, str]] = {_EVENTS.name: (_EVENTS.api_version, _EVENTS.plural)}
+"""Events, which no decision depends on: what to add to `Api.kinds` to list them too."""
 _N_THREADS = 4
 # What is read of a group whose newest version a cluster does not serve yet, newest first.
 _OLDER = ("v1beta2", "v1beta1", "v1alpha1")
@@ -46,6 +49,7 @@ _WITHOUT: Mapping[str, str] = {
     "LocalQueue": "which queue leads to which ClusterQueue",
     "Workload": "all workloads: what uses quota, and what waits",
     "Pod": "what other pods use on nodes",
+    "Event": "what happened",
 }
 
 
@@ -128,7 +132,7 @@ def known_kinds(api: Api) -> dict[str, tuple[str, str]]:
     return found
 
 
-def list_objects(api: Api, kinds: Iterable[str], *, namespace: str = "") -> Listing:
+def list_objects(api: Api, kinds: Iterable[str], namespace: str = "") -> Listing:
     """List kinds, several at a time; where that is forbidden, those of one namespace.
 
     Nodes and Pods are listed only if a flavor names a topology: nothing else asks for them.
@@ -142,8 +146,8 @@ def list_objects(api: Api, kinds: Iterable[str], *, namespace: str = "") -> List
         UnansweredError: The server does not answer.
         RefusedError: It refuses everything, such as for want of valid credentials.
     """
-    table = {kind.name: kind for kind in KINDS}
-    wanted = [table[kind] for kind in kinds if kind in api.kinds]
+    asked = {*kinds}
+    wanted = [kind for kind in (*KINDS, _EVENTS) if kind.name in asked and kind.name in api.kinds]
     of_nodes = [kind for kind in wanted if kind.watched is Watched.WITH_NODES and kind.name != "Topology"]
     first = [kind for kind in wanted if kind not in of_nodes]
     with ThreadPoolExecutor(_N_THREADS) as pool:

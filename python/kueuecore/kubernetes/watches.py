@@ -91,7 +91,14 @@ class LateKinds:
 
 
 def follow(
-    api: Api, kind: str, *, is_needed: bool = False, late: LateKinds | None = None, fault: Fault = lambda *_: None
+    api: Api,
+    kind: str,
+    *,
+    since: str = "",
+    namespace: str = "",
+    is_needed: bool = False,
+    late: LateKinds | None = None,
+    fault: Fault = lambda *_: None,
 ) -> Iterator[News | None]:
     """Yield a list of all objects of a kind, then its events, until `late` ends; yield None where a watch ends.
 
@@ -103,23 +110,25 @@ def follow(
     Args:
         api: The server.
         kind: The kind, one of `api.kinds`.
+        since: `resourceVersion` of a list that is known: it begins with the events after that.
+        namespace: Only what is in this namespace; by default, all.
         is_needed: Whether the kind must exist: a 404 is then always a fault.
         late: Reports new kinds and the end; without it, it runs forever.
         fault: Called with each problem.
     """
     late = late or LateKinds()
-    version, n_faults, n_absent, n_short, is_known = "", 0, 0, 0, False
+    version, n_faults, n_absent, n_short, is_known = since, 0, 0, 0, bool(since)
     nodes = _Nodes() if kind == "Node" else None
     while not late.is_over:
         try:
             if not version:
-                objects, version = list_all(api, kind)
+                objects, version = list_all(api, kind, namespace=namespace)
                 is_known = True
                 yield News(kind, objects, version)
                 if nodes is not None:
                     nodes.list(objects)
             began = time.monotonic()
-            events = api.watch(api.path(kind), since=version)
+            events = api.watch(api.path(kind, namespace), since=version)
             fault(kind, None)
             for event, data in events:
                 _check_event(event, kind)

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use kueuecore::base::ids::Id;
 use kueuecore::engine as core;
-use kueuecore::objects::{Kind, Object, Time};
+use kueuecore::objects::{Kind, Object, OwnerReference, Time};
 use kueuecore::status::reasons::OF_DECISIONS;
 use kueuecore_wire::decode::{Decoded, Door, decode_with};
 use kueuecore_wire::defaults::storing;
@@ -49,6 +49,9 @@ fn report_of(decoded: &Decoded) -> Report {
 pub fn door(trusted: bool) -> Door {
     if trusted { Door::Trusted } else { Door::People }
 }
+
+/// Namespace and name of a workload, and kinds and names of its owners.
+type WorkloadOwners = (String, String, Vec<(String, String)>);
 
 /// Of ClusterQueues, flavors, resources and reasons.
 type Names = (Vec<String>, Vec<String>, Vec<String>, Vec<&'static str>);
@@ -287,6 +290,27 @@ impl Engine {
     /// The places and stages of all workloads as one number, for comparison.
     fn _standings(&self, py: Python<'_>) -> PyResult<u64> {
         self.read(py, |engine| engine.state.standings())
+    }
+
+    /// Namespace and name of the workloads that were evicted and still hold their quota.
+    fn _evicted_with_quota(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+        let keys = self.read(py, |engine| engine.state.evicted_with_quota())?;
+        Ok(keys.iter().map(|key| (key.namespace().to_owned(), key.name().to_owned())).collect())
+    }
+
+    /// Namespace and name of each workload that has owners, with their kinds and names.
+    fn _workload_owners(&self, py: Python<'_>) -> PyResult<Vec<WorkloadOwners>> {
+        self.read(py, |engine| {
+            let owners = |it: &OwnerReference| (it.kind.to_string(), it.name.to_string());
+            let all = engine.state.workloads.iter().map(|(_, record)| {
+                let key = record.key();
+                let found = record.workload.meta.details.owners.iter().map(owners).collect();
+                (key.namespace().to_owned(), key.name().to_owned(), found)
+            });
+            let mut rows: Vec<WorkloadOwners> = all.filter(|row: &WorkloadOwners| !row.2.is_empty()).collect();
+            rows.sort();
+            rows
+        })
     }
 
     /// How many changes of nodes and pods there were.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -180,10 +181,12 @@ def test_a_limit_on_time_answers_with_what_to_do() -> None:
 
 def test_a_limit_on_size_cuts_rows_over_the_wire() -> None:
     async def question() -> None:
-        async with stdio(TWO_TEAMS, "--max-bytes", "5000") as client:
+        async with stdio(str(EXAMPLES / "upgrade"), "--max-bytes", "5000") as client:
             found = await client.call_tool("compare_releases", {"from": "0.16"})
             assert not found.is_error
             assert len(json.dumps(found.structured_content, separators=(",", ":"))) <= 5000
+            assert found.structured_content["about"]["left"]
+            assert "left out, as the answer would be too large" in text_of(found)
 
     asked(question)
 
@@ -199,10 +202,10 @@ class Slow:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._of, name)
 
-    def state(self) -> Any:
+    def state(self, named: str = "") -> Any:
         self.n_reads += 1
         self._gate.wait(20)
-        return self._of.state()
+        return self._of.state(named)
 
 
 def test_a_slow_call_blocks_neither_the_others_nor_the_end() -> None:
@@ -274,8 +277,10 @@ def test_calls_at_the_same_time_get_their_own_answers() -> None:
     asked(question)
 
 
-def test_a_cluster_is_read_and_nothing_is_written() -> None:
+def test_a_cluster_is_read_and_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("kubernetes")
+    # What was listed is kept there for the next question.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     from tests.unit.kubernetes.clusters import served
 
     requests = {"cpu": "9"}
@@ -311,6 +316,11 @@ def test_a_cluster_is_read_and_nothing_is_written() -> None:
                     "command"
                 ]
                 assert command == f"kueuecore explain --server {server.url} big -o json"
+                assert (await client.call_tool("pending", {})).structured_content["total"] == 1
+                server.call(lambda api: api.create({**workload, "metadata": {"name": "new", "namespace": "lab"}}))
+                # The watch may be a moment behind.
+                while (await client.call_tool("pending", {})).structured_content["total"] != 2:
+                    await anyio.sleep(0.05)
 
         asked(question)
         asked_for = [request.method for request in server.requests][n_before:]
@@ -318,8 +328,9 @@ def test_a_cluster_is_read_and_nothing_is_written() -> None:
         assert set(asked_for) == {"GET"}
 
 
-def test_an_unreachable_cluster_is_an_answer_and_no_end() -> None:
+def test_an_unreachable_cluster_is_an_answer_and_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("kubernetes")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     async def question() -> None:
         async with stdio("--server", "http://127.0.0.1:1") as client:
@@ -353,6 +364,13 @@ def test_wrong_options_are_refused(
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == ExitCode.BAD_INPUT
     assert message.replace("'", '"') in capsys.readouterr().err.replace("'", '"')
+
+
+def test_a_port_in_use_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["mcp", TWO_TEAMS, "-q", "--http", str(port)]) == ExitCode.UNAVAILABLE
+    assert f"kueuecore mcp: cannot listen on port {port}: Address already in use" in capsys.readouterr().err
 
 
 def test_a_token_that_is_easy_to_guess_is_refused(

@@ -35,8 +35,8 @@ PROGRAM = "kueuecore"
 """How the command is called, unless kubectl calls it."""
 
 _DESCRIPTION = """\
-Shows what Kueue would decide about some manifests: which workloads get quota, from which
-flavors, and why the others wait. Reads files only; `serve` alone talks to a cluster."""
+Shows what Kueue would decide about some manifests, or about what is in a cluster: which workloads
+get quota, from which flavors, and why the others wait. It only reads; `serve` alone writes."""
 
 # Each command with its line in the help. Its module beside this one has its name.
 _COMMANDS = {
@@ -52,6 +52,7 @@ _COMMANDS = {
     "unblock": "find the smallest changes that would admit a waiting workload",
     "eta": "forecast when waiting workloads will be admitted",
     "plan": "find the smallest quota that keeps waits short",
+    "dump": "write the state of a cluster to one file",
     "anonymise": "remove names from a dump without changing its decisions",
     "shrink": "shrink a dump to the smallest that still shows a decision",
     "convert": "write manifests with Kueue's own kinds in the newest version",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from math import inf, isfinite
 from pathlib import Path
 from time import monotonic
 
 from kueuecore._fields import Fields, seconds_of
 from kueuecore._text import shown
-from kueuecore.cli.cluster_options import add_cluster
+from kueuecore.cli.cluster_options import add_cluster, shown_namespace
 from kueuecore.cli.configured import configured
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.forecast_report import forecast_document, forecast_report, interim_lines
@@ -18,9 +20,10 @@ from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.named_workload import WORKLOAD_HELP, find_workload
 from kueuecore.cli.progress import ctrl_c_raises, run_progress, ticking
 from kueuecore.cli.state_file import add_trusted, given_objects
-from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.streams import output, to_stderr
 from kueuecore.cli.study_options import add_look, count
 from kueuecore.cli.table import Style
+from kueuecore.cli.watching import Answer, add_watch, answer_or_watch
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.manifests import Manifest, object_ref
 from kueuecore.scenarios import ClusterPart, Scenario, Spans
@@ -40,6 +43,8 @@ _PATIENCE_SECONDS = 90.0
 # A future of an overloaded cluster could go on for days of arrivals that all wait.
 _MAX_STEPS = 10_000
 _STEPS_OF_AN_OBJECT = 5
+# Between answers of --watch.
+_PAUSE_SECONDS = 10.0
 # What is over sooner needs no answers on the way.
 _INTERIM_SECONDS = 3.0
 
@@ -113,13 +118,18 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
         "-o", "--output", choices=["table", "json"], default="table", help="json also has the result of each future"
     )
     add_look(out)
+    add_watch(out)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore eta`; returns the exit code."""
-    begin = monotonic()
     options.paths, options.workloads = _divided(options)
     options.recursive = options.strict = False
+    return answer_or_watch(options, lambda: _answer(options), pause_seconds=_PAUSE_SECONDS)
+
+
+def _answer(options: argparse.Namespace) -> Answer:
+    begin = monotonic()
     scenario = _scenario(options)
     run_seconds = dict(map(_run_seconds, options.run_seconds))
     seeds = range(scenario.seed, scenario.seed + (options.seeds or N_SEEDS))
@@ -161,13 +171,26 @@ def run(options: argparse.Namespace) -> int:
             is_enough=is_enough,
             interim=interim,
         )
+    namespace = "" if options.workloads else shown_namespace(options)
+    if namespace:
+        shown_ones = tuple(one for one in found.forecasts if one.workload.startswith(f"{namespace}/"))
+        found = replace(found, forecasts=shown_ones)
     if not options.quiet:
         to_stderr(*(f"warning: {shown(warning)}" for warning in found.assumptions.warnings))
     if options.output == "json":
-        write(forecast_document(found, options.quantiles, scenario.release))
+        text = forecast_document(found, options.quantiles, scenario.release)
     else:
-        write(forecast_report(found, options.quantiles, Style.of(output(), options.color)) + "\n")
-    return ExitCode.OK
+        text = forecast_report(found, options.quantiles, Style.of(output(), options.color)) + "\n"
+    return Answer(text, ExitCode.OK, _essence(found, options.quantiles))
+
+
+def _essence(found: Eta, percentages: Sequence[float]) -> str:
+    """The forecasts to two digits: a later look at the same jobs differs in the third."""
+    parts = []
+    for forecast in found.forecasts:
+        quantiles = [f"{forecast.quantile(percent / 100):.2g}" if forecast.seconds else "" for percent in percentages]
+        parts.append(f"{forecast.workload} {forecast.status} {forecast.never} {' '.join(quantiles)}")
+    return "\n".join(parts)
 
 
 def _divided(options: argparse.Namespace) -> tuple[list[str], list[str]]:

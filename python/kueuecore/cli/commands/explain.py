@@ -15,6 +15,7 @@ from kueuecore.answers import Explanation, explain, obstacles
 from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTrials, Search
 from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
 from kueuecore.answers.shares import Contender
+from kueuecore.cli.cluster_options import shown_namespace
 from kueuecore.cli.documents import document_head, workload_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.held_nodes import node_tables
@@ -23,10 +24,11 @@ from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
 from kueuecore.cli.namespace_labels import namespace_note
 from kueuecore.cli.outcome import Row, RunOutcome
 from kueuecore.cli.state_file import SettledState, add_state, read_state
-from kueuecore.cli.streams import output, write
+from kueuecore.cli.streams import output
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.cli.topology_tables import not_placed_table
+from kueuecore.cli.watching import Answer, add_watch, answer_or_watch
 from kueuecore.request_origins import RequestOrigins
 from kueuecore.states import Stage
 from kueuecore.times import format_time, nanoseconds
@@ -58,23 +60,30 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     help_text = "table (the default); wide: all holders, no wrapping; json: everything, as one document"
     out.add_argument("-o", "--output", choices=["table", "wide", "json"], default="table", help=help_text)
     add_look(out)
+    add_watch(out)
     out.add_argument("--fail-on-pending", action="store_true", help="exit with 1 if the workload is pending")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore explain`; returns the exit code."""
+    return answer_or_watch(options, lambda: _answer(options))
+
+
+def _answer(options: argparse.Namespace) -> Answer:
     state = read_state(options)
-    namespace, name = named_workload(state, options.workload)
+    namespace, name = named_workload(state, options.workload, namespace=shown_namespace(options))
     found = explain(state.engine, name, namespace=namespace, now=state.now)
     by = _pushed_out_by(state, found)
+    is_pending = found.workload.stage is Stage.PENDING
+    code = ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
+    document = _document(state, found, by)
     if options.output == "json":
-        write(json.dumps(_document(state, found, by), indent=2) + "\n")
+        text = json.dumps(document, indent=2)
     else:
         style = Style.of(output(), options.color)
         is_wide = options.output == "wide"
-        write(_report(state, found, by, style.wide() if is_wide else style, is_wide=is_wide) + "\n")
-    is_pending = found.workload.stage is Stage.PENDING
-    return ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
+        text = _report(state, found, by, style.wide() if is_wide else style, is_wide=is_wide)
+    return Answer(f"{text}\n", code, json.dumps({**document, "now": ""}))
 
 
 def _pushed_out_by(state: SettledState, found: Explanation) -> str:
@@ -104,7 +113,7 @@ def _origins(state: SettledState, found: Explanation) -> dict[str, str]:
 
 def _report(state: SettledState, found: Explanation, by: str, style: Style, *, is_wide: bool) -> str:
     outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
-    row = next(workload for workload in outcome.workloads if workload.state.key == found.workload.key)
+    row = outcome.workload(found.workload.name, namespace=found.workload.namespace)
     parts = [_summary(found, row, by, state), _flavors(found, row, style), _obstacles(state, found, row, style)]
     parts += [_levels(found, row, style), *holder_tables(found, style, is_wide=is_wide)]
     if row.not_placed:

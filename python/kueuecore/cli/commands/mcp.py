@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kueuecore._text import quoted
 from kueuecore.cli.exit_codes import ExitCode
@@ -13,6 +14,9 @@ from kueuecore.cli.state_source import source_of
 from kueuecore.cli.streams import to_stderr
 from kueuecore.errors import ManifestError
 from kueuecore.times import duration_ns
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
@@ -64,15 +68,24 @@ def run(options: argparse.Namespace) -> int:
     except ImportError:
         raise ManifestError.of("this needs the extra `mcp`", remedy="pip install 'kueuecore[mcp]'") from None
     del mcp, uvicorn
-    from kueuecore.agents import Limits, serve_http, serve_stdio, server_of
+    from kueuecore.agents import Limits, serve_stdio, server_of
 
     if options.http is None and options.token_file is not None:
         raise ManifestError.of("--token-file is for --http", remedy="add --http, or leave it out")
     source = source_of(options)
     server = server_of(source, Limits(seconds=options.timeout, most_bytes=options.max_bytes))
-    if options.http is None:
+    try:
+        if options.http is not None:
+            return _serve_http(server, options)
         serve_stdio(server)
         return ExitCode.OK
+    finally:
+        source.close()
+
+
+def _serve_http(server: Server[object], options: argparse.Namespace) -> ExitCode:
+    from kueuecore.agents import serve_http
+
     token, is_new = _token(options.token_file)
 
     def started(address: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from kueuecore.cli.cluster_options import shown_namespace
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.options import add_inputs, add_style
 from kueuecore.cli.outcome import RunOutcome
@@ -50,9 +51,12 @@ def run(options: argparse.Namespace) -> int:
     """Run `kueuecore run`; returns the exit code."""
     style = Style.of(output(), options.color)
     state = read_state(options, span=options.span)
-    outcome = RunOutcome(state.engine, state.world, state.settled, state.now, state.after_cycles)
+    namespace = shown_namespace(options)
+    outcome = RunOutcome(state.engine, state.world, state.settled, state.now, state.after_cycles, namespace)
     if not options.quiet:
         to_stderr(*_warnings(state))
+        if namespace and not options.namespace:
+            to_stderr(f"note: only workloads in namespace {namespace} are shown; -A shows all")
     match options.output:
         case "json":
             from kueuecore.cli.documents import json_document

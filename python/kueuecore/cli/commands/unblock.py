@@ -10,6 +10,7 @@ from typing import Any
 from kueuecore._text import shown
 from kueuecore.answers import Change, ChangeKind, NotEnough, Unblocking, unblock
 from kueuecore.answers.trials import MAX_TRIES
+from kueuecore.cli.cluster_options import shown_namespace
 from kueuecore.cli.documents import document_head, workload_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
@@ -62,7 +63,7 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore unblock`; returns the exit code."""
     state = read_state(options)
-    namespace, name = named_workload(state, options.workload)
+    namespace, name = named_workload(state, options.workload, namespace=shown_namespace(options))
     kinds = [ChangeKind(row) for row in options.only] or list(ChangeKind)
     report = line_progress(quiet=options.quiet)
     found = unblock(

@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::base::ids::WorkloadId;
+use crate::base::key::Key;
 use crate::objects::conditions;
 use crate::state::State;
 use crate::status::stage::Stage;
@@ -19,6 +20,19 @@ impl State {
             self.hash_standing(id, record, &mut hasher);
         }
         hasher.finish()
+    }
+
+    /// The workloads that were evicted and still hold their quota, by namespace and name.
+    #[must_use]
+    pub fn evicted_with_quota(&self) -> Vec<Key> {
+        let holds = |record: &Record| {
+            Stage::of(&record.workload).holds_quota()
+                && conditions::is_true(&record.workload.status.conditions, conditions::EVICTED)
+        };
+        let mut found: Vec<_> =
+            self.workloads.iter().filter(|(_, it)| holds(it)).map(|(_, it)| it.key().clone()).collect();
+        found.sort();
+        found
     }
 
     fn hash_standing(&self, id: WorkloadId, record: &Record, hasher: &mut DefaultHasher) {

@@ -1,0 +1,74 @@
+"""`--watch`: answers again whenever the cluster changes, and prints what is another answer."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.streams import to_stderr, write
+from kueuecore.errors import ManifestError
+from kueuecore.times import format_time
+
+__all__ = ["Answer", "add_watch", "answer_or_watch"]
+
+_WAIT_SECONDS = 3600.0
+
+
+class Answer(NamedTuple):
+    """What a command answers.
+
+    Args:
+        text: What to print.
+        code: The exit code.
+        essence: What has to change for the answer to be another one: without times, which always do.
+    """
+
+    text: str
+    code: int
+    essence: str
+
+
+def add_watch(out: argparse._ArgumentGroup) -> None:
+    """Add `--watch`."""
+    help_text = "of a cluster: go on, and print the answer again whenever it changes; Ctrl-C ends it"
+    out.add_argument("-w", "--watch", action="store_true", help=help_text)
+
+
+def answer_or_watch(options: argparse.Namespace, answer: Callable[[], Answer], *, pause_seconds: float = 0.0) -> int:
+    """Print an answer; with `--watch` also every later one that differs, until nobody reads them.
+
+    Args:
+        options: The options of the command, with `watch` and those that name a state.
+        answer: Answers, from the newest state.
+        pause_seconds: How long to wait between answers at least.
+
+    Returns:
+        The exit code of the last answer.
+
+    Raises:
+        ManifestError: There is no answer, or no cluster to watch.
+    """
+    if options.watch and options.paths:
+        raise ManifestError.of("--watch follows a cluster", remedy="leave out the files, or --watch")
+    last = answer()
+    write(last.text)
+    while options.watch:
+        source = options.source
+        version = source.version
+        while (newer := source.wait(version, seconds=_WAIT_SECONDS)) == version:
+            pass
+        version = newer
+        try:
+            found = answer()
+        except ManifestError as error:
+            # It was there before: it has been deleted.
+            to_stderr(f"{format_time(time.time_ns())}:", *map(str, error.problems))
+            return ExitCode.OK
+        if found.essence != last.essence:
+            write(f"\n{format_time(time.time_ns())}\n\n{found.text}")
+        last = found
+        time.sleep(pause_seconds)
+    return last.code

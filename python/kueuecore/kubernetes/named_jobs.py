@@ -1,0 +1,54 @@
+"""Reads single jobs by name: a question about one job needs no list of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from kueuecore._json import JsonObject
+from kueuecore._kinds import KINDS
+from kueuecore.api_server import RefusedError
+from kueuecore.configuration import Configuration
+from kueuecore.controller import Controller, JobController
+from kueuecore.jobs import JobsConfiguration
+from kueuecore.kubernetes.api import Api
+
+__all__ = ["named_jobs"]
+
+_N_THREADS = 8
+_OTHERS = frozenset(kind.name for kind in KINDS) - {"Pod"}
+
+
+def named_jobs(
+    api: Api, configuration: Configuration, name: str, *, namespace: str, kind: str = ""
+) -> tuple[JsonObject, ...]:
+    """Return the jobs of a name in a namespace, of one kind or of all kinds that Kueue manages; those that may be read.
+
+    Args:
+        api: The server.
+        configuration: Says which kinds are managed.
+        name: The name.
+        namespace: The namespace.
+        kind: The kind; by default, all.
+    """
+    kinds = dict(_kinds(configuration, kind))
+
+    def read(of: str) -> JsonObject | None:
+        api_version, _ = kinds[of]
+        try:
+            return {"apiVersion": api_version, "kind": of, **api.get(api.path(of, namespace, name))}
+        except RefusedError:
+            return None
+
+    before = api.kinds
+    api.kinds = {**kinds, **before}
+    with ThreadPoolExecutor(_N_THREADS) as pool:
+        return tuple(filter(None, pool.map(read, kinds)))
+
+
+def _kinds(configuration: Configuration, kind: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    jobs = JobController(Controller(configuration), configuration=JobsConfiguration.of(configuration))
+    known: Mapping[str, tuple[str, str]] = jobs.kinds
+    for name, place in known.items():
+        if name not in _OTHERS and kind in ("", name):
+            yield name, place

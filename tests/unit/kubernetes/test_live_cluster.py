@@ -1,0 +1,248 @@
+"""An engine that follows a cluster holds what a list at that moment would give, with and without a cache."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kueuecore import Configuration, Engine
+from kueuecore.api_server import ApiServer
+from kueuecore.kubernetes import Api, live_cluster
+from kueuecore.kubernetes.cluster_cache import CachedCluster, ClusterCache
+from kueuecore.kubernetes.cluster_objects import known_kinds, list_objects
+from kueuecore.kubernetes.live_cluster import LiveCluster
+from kueuecore_apiserver import HttpApiServer
+from kueuecore_apiserver.crds import crds
+from tests.unit.kubernetes.clusters import KUEUE, queues, served, wait_for
+
+
+@pytest.fixture
+def server() -> Iterator[HttpApiServer]:
+    with served() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache is worth it from few objects on, and after few changes."""
+    monkeypatch.setattr(live_cluster, "_MANY", 3)
+    monkeypatch.setattr(live_cluster, "_FAR_BEHIND", 5)
+
+
+def workload(name: str, *, cpu: int = 1, queue: str = "a") -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": str(cpu)}}}
+    pod_set = {"name": "main", "count": 1, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
+    metadata = {"name": name, "namespace": "lab"}
+    return {
+        "apiVersion": KUEUE,
+        "kind": "Workload",
+        "metadata": metadata,
+        "spec": {"queueName": queue, "podSets": [pod_set]},
+    }
+
+
+def live(server: HttpApiServer, cache: ClusterCache | None = None) -> LiveCluster:
+    return LiveCluster(Api.connect(server=server.url), lambda _: Configuration(), cache=cache)
+
+
+def cached(server: HttpApiServer, folder: Path) -> ClusterCache:
+    return ClusterCache(server.url, "", "", folder=folder)
+
+
+def held(cluster: LiveCluster) -> dict[str, Any]:
+    """All that it knows."""
+    engine = cluster.engine
+    kinds = ("Namespace", "ResourceFlavor", "WorkloadPriorityClass", "ClusterQueue", "LocalQueue", "Workload")
+    return {
+        "engine": {kind: json.loads(json.dumps(list(engine.objects(kind)), sort_keys=True)) for kind in kinds},
+        "others": sorted(json.dumps(plain, sort_keys=True) for plain in cluster.others),
+    }
+
+
+def lists(server: HttpApiServer, since: int) -> list[str]:
+    return [request.resource for request in list(server.requests)[since:] if request.verb == "list"]
+
+
+def change(server: HttpApiServer, rng: random.Random, number: int) -> None:
+    """Create, change or delete something."""
+
+    def act(api: Any) -> None:
+        names = [entry["metadata"]["name"] for entry in api.list("Workload")[0]]
+        what = rng.choice(["create", "create", "delete", "label", "quota", "queue"])
+        if what == "create":
+            api.create(workload(f"w{number}", cpu=rng.randint(1, 9), queue=rng.choice(["a", "b"])))
+        elif what == "delete" and names:
+            api.delete("Workload", rng.choice(names), namespace="lab")
+        elif what == "label" and names:
+            patch = {"metadata": {"labels": {"n": str(number)}}}
+            api.patch("Workload", rng.choice(names), patch, namespace="lab")
+        elif what == "quota":
+            found = copy.deepcopy(api.get("ClusterQueue", "a"))
+            found["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"] = str(rng.randint(0, 9))
+            api.replace(found)
+        elif api.find("LocalQueue", "b", namespace="lab") is None:
+            metadata = {"name": "b", "namespace": "lab"}
+            spec = {"clusterQueue": "b"}
+            api.create({"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": metadata, "spec": spec})
+        else:
+            api.delete("LocalQueue", "b", namespace="lab")
+
+    server.call(act)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_with_a_cache_it_knows_the_same_as_without(server: HttpApiServer, tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    server.load([workload(f"first{number}") for number in range(6)])
+    live(server, cached(server, tmp_path)).close()
+    n_reads = 0
+    for number in range(24):
+        change(server, rng, number)
+        if rng.random() < 0.3:
+            cluster, plain = live(server, cached(server, tmp_path)), live(server)
+            assert held(cluster) == held(plain)
+            cluster.close()
+            plain.close()
+            n_reads += 1
+    assert n_reads
+
+
+def test_a_large_kind_is_listed_once(server: HttpApiServer, tmp_path: Path) -> None:
+    server.load([workload(f"w{number}") for number in range(5)])
+    live(server, cached(server, tmp_path)).close()
+    before = len(server.requests)
+    server.call(lambda api: api.create(workload("late")))
+    cluster = live(server, cached(server, tmp_path))
+    assert "workloads" not in lists(server, before)
+    assert cluster.engine.workload("late", namespace="lab").local_queue == "a"
+    assert {request.method for request in server.requests if request.user_agent.startswith("kueuecore/")} == {"GET"}
+    cluster.close()
+
+
+def test_what_the_server_has_forgotten_is_listed_again(server: HttpApiServer, tmp_path: Path) -> None:
+    server.load([workload(f"w{number}") for number in range(5)])
+    live(server, cached(server, tmp_path)).close()
+    server.call(lambda api: api.delete("Workload", "w3", namespace="lab"))
+    server.call(lambda api: api.create(workload("late")))
+    server.compact()
+    cluster = live(server, cached(server, tmp_path))
+    assert {state.name for state in cluster.engine.workloads()} == {"w0", "w1", "w2", "w4", "late"}
+    cluster.close()
+
+
+def test_it_follows_the_cluster(server: HttpApiServer) -> None:
+    cluster = live(server)
+    version = cluster.version
+    assert cluster.wait(version, seconds=0.05) == version
+    server.call(lambda api: api.create(workload("w")))
+    wait_for(lambda: cluster.wait(version, seconds=1) != version, "the workload is seen")
+    assert cluster.engine.workload("w", namespace="lab").name == "w"
+    server.call(lambda api: api.delete("Workload", "w", namespace="lab"))
+    wait_for(lambda: not len(cluster.engine), "it is gone")
+    cluster.close()
+
+
+def test_another_configuration_makes_the_cache_useless(server: HttpApiServer, tmp_path: Path) -> None:
+    server.load([workload(f"w{number}") for number in range(5)])
+    live(server, cached(server, tmp_path)).close()
+    before = len(server.requests)
+    older = Configuration(release="0.17")
+    cluster = LiveCluster(Api.connect(server=server.url), lambda _: older, cache=cached(server, tmp_path))
+    assert "workloads" in lists(server, before)
+    assert len(cluster.engine) == 5
+    cluster.close()
+
+
+def test_an_object_that_the_engine_refuses_is_left_out() -> None:
+    odd = workload("odd")
+    odd["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "much"
+    # Without schemas it takes anything, as a server does whose definitions are of another release.
+    with HttpApiServer(ApiServer(), clock=time.time_ns) as server:
+        server.load([*crds(), *queues(4), workload("w"), odd])
+        cluster = live(server)
+        assert [state.name for state in cluster.engine.workloads()] == ["w"]
+        assert [problem.object.name for problem in cluster.problems if problem.object] == ["odd"]
+        cluster.close()
+
+
+class TestCache:
+    def written(self, folder: Path) -> ClusterCache:
+        cache = ClusterCache("https://one", "prod", "lab", folder=folder)
+        cache.write(CachedCluster({"Workload": "7"}, {"Node": [{"kind": "Node"}]}, Engine().save(), 1000.0))
+        return cache
+
+    def test_it_gives_back_what_was_written(self, tmp_path: Path) -> None:
+        found = self.written(tmp_path).read(now=1001.0)
+        assert found == CachedCluster({"Workload": "7"}, {"Node": [{"kind": "Node"}]}, Engine().save(), 1000.0)
+
+    def test_only_the_owner_can_read_it(self, tmp_path: Path) -> None:
+        cache = self.written(tmp_path)
+        assert cache.path.stat().st_mode & 0o777 == 0o600
+        assert cache.path.parent.stat().st_mode & 0o777 == 0o700
+
+    def test_what_others_could_have_written_is_not_read(self, tmp_path: Path) -> None:
+        cache = self.written(tmp_path)
+        cache.path.chmod(0o666)
+        assert cache.read(now=1001.0) is None
+
+    @pytest.mark.parametrize("now", [999.0, 5000.0])
+    def test_what_is_old_or_from_the_future_is_not_read(self, tmp_path: Path, now: float) -> None:
+        assert self.written(tmp_path).read(now=now) is None
+
+    @pytest.mark.parametrize("data", [b"", b"{}", b"[1]\n{}\n", b'{"format":"kueuecore.cluster/1"}\n', b"\xff\n\n"])
+    def test_what_is_damaged_is_not_read(self, tmp_path: Path, data: bytes) -> None:
+        cache = self.written(tmp_path)
+        cache.path.write_bytes(data)
+        assert cache.read(now=1001.0) is None
+
+    def test_where_nothing_can_be_written_there_is_no_cache(self, tmp_path: Path) -> None:
+        (tmp_path / "clusters").write_text("a file")
+        assert self.written(tmp_path).read(now=1001.0) is None
+
+    def test_other_contexts_have_other_files(self, tmp_path: Path) -> None:
+        paths = {
+            ClusterCache("https://one", *rest, folder=tmp_path).path for rest in (("a", ""), ("b", ""), ("a", "n"))
+        }
+        assert len(paths) == 3
+
+
+def test_a_damaged_engine_in_the_cache_is_listed_again(server: HttpApiServer, tmp_path: Path) -> None:
+    server.load([workload(f"w{number}") for number in range(5)])
+    live(server, cached(server, tmp_path)).close()
+    path = cached(server, tmp_path).path
+    path.write_bytes(path.read_bytes()[:-20])
+    cluster = live(server, cached(server, tmp_path))
+    assert len(cluster.engine) == 5
+    cluster.close()
+
+
+def test_an_older_version_of_a_kind_is_read_where_the_newest_is_not_served() -> None:
+    class Old:
+        def get(self, path: str) -> dict[str, Any]:
+            assert path == "/apis"
+            versions = [{"groupVersion": "kueue.x-k8s.io/v1beta1"}]
+            return {"groups": [{"name": "kueue.x-k8s.io", "versions": versions}]}
+
+    found = known_kinds(Old())  # type: ignore[arg-type]
+    assert found["ClusterQueue"] == ("kueue.x-k8s.io/v1beta1", "clusterqueues")
+    assert found["Node"] == ("v1", "nodes")
+    assert "DeviceClass" not in found
+
+
+def test_nodes_are_listed_only_if_a_flavor_names_a_topology(server: HttpApiServer) -> None:
+    api = Api.connect(server=server.url)
+    api.kinds = known_kinds(api)
+    assert "Node" not in list_objects(api, api.kinds).kinds
+    spec = {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}
+    topology = {"apiVersion": KUEUE, "kind": "Topology", "metadata": {"name": "t"}, "spec": spec}
+    labels = {"nodeLabels": {"pool": "a"}, "topologyName": "t"}
+    flavor = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "gpu"}, "spec": labels}
+    server.load([topology, flavor])
+    assert "Node" in list_objects(api, api.kinds).kinds
