@@ -21,6 +21,10 @@ if "$python" -m zipfile --list "$1" | grep -E '^kueuecore(/(_proof|conformance/|
     echo "the wheel contains the proof, or the API server for tests: see exclude in pyproject.toml" >&2
     exit 1
 fi
+if ! "$python" -m zipfile --list "$1" | grep -qF kueuecore/agents/rules/02-quota.md; then
+    echo "the wheel lacks the rules, which kueuecore mcp serves: see include in pyproject.toml" >&2
+    exit 1
+fi
 install --require-hashes --requirement "$checkout/requirements/runtime.lock"
 # No index: the wheel's dependencies must be installed by now.
 install --no-index "$1"

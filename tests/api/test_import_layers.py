@@ -75,6 +75,12 @@ def test_only_the_part_for_clusters_does_io_over_networks() -> None:
         "urllib.request",
         "urllib3",
     )
-    apart = ("kueuecore.kubernetes", "kueuecore.trials", "kueuecore.cli.commands.serve", "kueuecore_apiserver")
+    apart = (
+        "kueuecore.agents",
+        "kueuecore.kubernetes",
+        "kueuecore.trials",
+        "kueuecore.cli.commands.serve",
+        "kueuecore_apiserver",
+    )
     product = [module for module in MODULES if not within(module, apart)]
     assert {module: name for module in product for name in imported(MODULES[module]) if within(name, networks)} == {}

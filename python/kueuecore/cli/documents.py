@@ -17,7 +17,7 @@ from kueuecore.cli.outcome import Row, RunOutcome, namespaces_of
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
 from kueuecore.releases import Release
-from kueuecore.states import WorkloadState
+from kueuecore.states import ClusterQueueState, WorkloadState
 from kueuecore.times import format_time
 from kueuecore.topology import Placement
 from kueuecore.version import version
@@ -25,10 +25,12 @@ from kueuecore.world import is_workload
 
 __all__ = [
     "checks_document",
+    "cluster_queue_document",
     "document_head",
     "json_document",
     "places_document",
     "release_document",
+    "workload_document",
     "workload_head",
     "yaml_document",
     "yaml_documents",
@@ -76,7 +78,7 @@ def json_document(outcome: RunOutcome) -> str:
         "cycles": len(outcome.settled.decisions),
         "nextWake": None if (wake := outcome.engine.next_wake()) is None else format_time(wake),
         "counts": dict(outcome.counts),
-        "workloads": [_workload(row) for row in outcome.workloads],
+        "workloads": [workload_document(row) for row in outcome.workloads],
         "preemptions": [{**row_of(preemption), "why": outcome.why(preemption)} for preemption in outcome.preemptions],
         "admissionChecks": [
             {
@@ -88,18 +90,7 @@ def json_document(outcome: RunOutcome) -> str:
             }
             for check in outcome.admission_checks
         ],
-        "clusterQueues": [
-            {
-                "name": queue.name,
-                "active": queue.is_active,
-                "reason": queue.reason,
-                "message": queue.message,
-                "pendingWorkloads": queue.pending_workloads,
-                "reservingWorkloads": queue.reserving_workloads,
-                "admittedWorkloads": queue.admitted_workloads,
-            }
-            for queue in outcome.cluster_queues
-        ],
+        "clusterQueues": [cluster_queue_document(queue) for queue in outcome.cluster_queues],
         "quota": [row_of(row) for row in outcome.quota],
         "capacity": [
             {
@@ -121,7 +112,21 @@ def json_document(outcome: RunOutcome) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _workload(row: Row) -> JsonObject:
+def cluster_queue_document(queue: ClusterQueueState) -> JsonObject:
+    """A ClusterQueue of a run in a JSON document."""
+    return {
+        "name": queue.name,
+        "active": queue.is_active,
+        "reason": queue.reason,
+        "message": queue.message,
+        "pendingWorkloads": queue.pending_workloads,
+        "reservingWorkloads": queue.reserving_workloads,
+        "admittedWorkloads": queue.admitted_workloads,
+    }
+
+
+def workload_document(row: Row) -> JsonObject:
+    """A workload of a run in a JSON document."""
     state = row.state
     assigned = state.status.get("admission", {}).get("podSetAssignments", ())
     return {
