@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
 from kueuecore._text import counted, shown
+from kueuecore.agents.setbacks import say_others, say_setback
 
 __all__ = [
     "Sentences",
@@ -39,7 +40,8 @@ def say_explanation(document: JsonObject) -> Sentences:
     would = text_at(document, "would")
     if not found and would != "Waits":
         obstacle = f"{obstacle}: as the head of a cycle it {_WOULD[would]}"
-    return _three(_standing(object_at(document, "workload")), obstacle, _holders(document))
+    others = say_others(document, _named) or _holders(document)
+    return _three(_standing(object_at(document, "workload")), say_setback(document, _named) or obstacle, others)
 
 
 _WOULD = {
@@ -56,8 +58,9 @@ def _standing(workload: JsonObject) -> str:
     where = f" in ClusterQueue {queue}" if queue else ""
     if status != "Pending":
         return f"{key} is {status}{where}"
-    message = text_at(workload, "message") or text_at(workload, "note")
-    return f"{key} waits{where}: {message}" if message else f"{key} waits{where}"
+    message, note = text_at(workload, "message"), text_at(workload, "note")
+    said = f"{message} ({note})" if message and note else message or note
+    return f"{key} waits{where}: {said}" if said else f"{key} waits{where}"
 
 
 def _holders(document: JsonObject) -> str:

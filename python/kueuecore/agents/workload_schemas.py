@@ -110,9 +110,7 @@ EXPLAIN = answer(
                     "its last eviction, if it has had no quota since",
                 ),
                 "keptFor": described(TEXTS, "those for whom a cycle keeps quota that it would get without any one"),
-                "requeueAt": described(
-                    optional(TEXT), "until when it is not tried again"
-                ),
+                "requeueAt": described(optional(TEXT), "until when it is not tried again"),
                 "admissionChecks": list_of(CHECK_STATE),
                 "note": optional(TEXT),
             }
