@@ -19,7 +19,7 @@ from kueuecore.states import WorkloadState
 if TYPE_CHECKING:
     from kueuecore.answers.explanation import Asked, Holder, PodSetTrials, Search
 
-__all__ = ["with_borrowing"]
+__all__ = ["cohorts_of", "with_borrowing"]
 
 _NEVER = "Never"
 
@@ -53,7 +53,7 @@ def with_borrowing(
         if parent and not search.is_found:
             holders = tuple(
                 replace(holder, fate=Fate(_fate(holder, workload, queue)))
-                if holder.fate is Fate.NOT_ENOUGH and _is_below(engine, holder.cluster_queue, parent)
+                if holder.fate is Fate.NOT_ENOUGH and parent in cohorts_of(engine, holder.cluster_queue)
                 else holder
                 for holder in holders
             )
@@ -89,15 +89,14 @@ def _parent_if_it_borrows(workload: WorkloadState, search: Search, asked: dict[t
     return ""
 
 
-def _is_below(engine: Engine, queue: str, cohort: str) -> bool:
-    """Whether a ClusterQueue is in the subtree of a Cohort."""
-    place, seen = text_at(_object(engine, "ClusterQueue", queue), "spec", "cohortName"), set[str]()
-    while place and place not in seen:
-        if place == cohort:
-            return True
-        seen.add(place)
+def cohorts_of(engine: Engine, queue: str) -> tuple[str, ...]:
+    """Return the Cohorts above a ClusterQueue, the nearest first."""
+    found: dict[str, None] = {}
+    place = text_at(_object(engine, "ClusterQueue", queue), "spec", "cohortName")
+    while place and place not in found:
+        found[place] = None
         place = text_at(_object(engine, "Cohort", place), "spec", "parentName")
-    return False
+    return tuple(found)
 
 
 def _object(engine: Engine, kind: str, name: str) -> JsonObject:

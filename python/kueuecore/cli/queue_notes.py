@@ -33,6 +33,8 @@ class QueueNotes:
     def __init__(self, world: World, engine: Engine) -> None:
         self._world = world
         self._engine = engine
+        # Of thousands of workloads, most are in the same queues.
+        self._known: dict[tuple[str, str, str | None], str] = {}
 
     def of(self, state: WorkloadState) -> str:
         """Say what keeps the queues of a pending workload from taking it; empty if nothing does.
@@ -44,8 +46,11 @@ class QueueNotes:
             return ""
         if not state.is_active:
             return _DEACTIVATED
-        found = self._of_local_queue(state) or "; ".join(self._of_cluster_queue(state))
-        return found or namespace_note(self._world, self._engine, state)
+        key = state.namespace, state.local_queue, state.cluster_queue
+        if key not in self._known:
+            found = self._of_local_queue(state) or "; ".join(self._of_cluster_queue(state))
+            self._known[key] = found or namespace_note(self._world, self._engine, state)
+        return self._known[key]
 
     def _of_local_queue(self, state: WorkloadState) -> str:
         if not state.local_queue:
