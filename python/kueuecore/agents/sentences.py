@@ -190,7 +190,7 @@ def say_history(document: JsonObject) -> Sentences:
     losses = [step for step in steps if text_at(step, "what") in _LOSSES]
     lost = "no loss of its quota is recorded"
     if losses:
-        often = f"{counted(len(losses), 'time')}, the last" if len(losses) > 1 else "once"
+        often = f"{counted(len(losses), 'time')}, the last" if len(losses) > 1 else "once,"
         lost = f"it lost its quota {often}{_when(losses[-1])}: {text_at(losses[-1], 'sentence')}"
         lost += f" (rule {text_at(losses[-1], 'rule')})" if text_at(losses[-1], "rule") else ""
     last = f"the last of {counted(len(steps), 'step')}{_when(steps[-1])}: {text_at(steps[-1], 'sentence')}"
