@@ -46,7 +46,8 @@ _OF_TOOLS = {
 _MAX_FILES = 8
 _KEY = re.compile(r"""(^|[\s\-[{,])['"]?(apiVersion|kind)['"]?\s*:""")
 _GIVE_OBJECTS = "give Kubernetes objects, which start with apiVersion and kind"
-_COMPRESSED = b"\x1f\x8b"
+# By zstd, bzip2 and xz; gzip is unpacked.
+_COMPRESSED = (b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
 _PARQUET = b"PAR1"
 _ENDINGS = (".swf", ".csv", ".tsv", ".psv", ".parquet")
 _DELIMITERS = re.compile("[,|\t]")
@@ -99,7 +100,7 @@ def other_contents(data: str | bytes, file: str) -> tuple[str, str] | None:
     if file.removesuffix(".gz").endswith(_ENDINGS) or head.startswith(_PARQUET) or _is_table(head):
         return "this is a recorded trace, not YAML or JSON", _OF_TRACE
     if head.startswith(_COMPRESSED):
-        return "this is compressed", "unpack it first"
+        return "this is compressed", "unpack it first, or compress it with gzip"
     return None
 
 

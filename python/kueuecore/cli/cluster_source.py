@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kueuecore._json import JsonObject, list_at, object_at
+from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.api_server import RefusedError
 from kueuecore.cli.configured import configured
 from kueuecore.cli.state_file import SettledState
@@ -23,7 +23,7 @@ from kueuecore.findings.active_checks import as_active
 from kueuecore.held_manifests import HeldManifests
 from kueuecore.manifests import Manifest, Source
 from kueuecore.steady_state import settle
-from kueuecore.world import World
+from kueuecore.world import NAMESPACE_NAME_LABEL, World
 
 if TYPE_CHECKING:
     from kueuecore.kubernetes.api import Api
@@ -157,10 +157,13 @@ class ClusterSource:
 
     def _settled(self, live: LiveCluster, engine: Engine, jobs: Sequence[JsonObject]) -> SettledState:
         source = Source(self.title)
-        others = tuple(Manifest(plain, source) for plain in (*live.others, *jobs))
-        world = World.of(others, configuration=engine.configuration, trusted=True)
         now = max(self._time(), engine.now)
         fork = engine.fork()
+        unknown = tuple(_unknown_namespaces(live, engine))
+        fork.apply(unknown, now=now)
+        others = tuple(Manifest(plain, source) for plain in (*unknown, *live.others, *jobs))
+        world = World.of(others, configuration=engine.configuration, trusted=True)
+        world = replace(world, added=tuple(text_at(plain, "metadata", "name") for plain in unknown))
         if getattr(self._options, "assume_checks_active", False):
             active = tuple(as_active(manifest, now=now) for manifest in world.manifests)
             fork.apply([check for check, before in zip(active, world.manifests, strict=True) if check is not before])
@@ -202,6 +205,18 @@ class ClusterSource:
             yield
         except (RefusedError, UnansweredError) as error:
             raise ManifestError.of(f"{what or f'{self.title} cannot be read'}: {error}", remedy=_NOWHERE) from None
+
+
+def _unknown_namespaces(live: LiveCluster, engine: Engine) -> Iterator[JsonObject]:
+    """Namespaces that may not be listed, but have something in them: without them all would be lost."""
+    if not any(unlisted.kind == "Namespace" for unlisted in live.unlisted):
+        return
+    known = {text_at(plain, "metadata", "name") for plain in live.others if plain.get("kind") == "Namespace"}
+    used = {key[0] for key in engine._core.workload_keys() if key is not None}
+    used |= {text_at(plain, "metadata", "namespace") for plain in live.others if plain.get("kind") == "LocalQueue"}
+    for name in sorted(used - known):
+        labels: JsonObject = {NAMESPACE_NAME_LABEL: name}
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
 def _connected(options: argparse.Namespace) -> tuple[Api, Context]:

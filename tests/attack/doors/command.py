@@ -30,8 +30,8 @@ _FORMS = ("table", "wide", "json", "yaml")
 _EXPECTED = {ExitCode.OK, ExitCode.PENDING, ExitCode.BAD_INPUT, ExitCode.UNSETTLED, ExitCode.UNDECIDED}
 _PLACE = r"(<stdin>|[^ ].*?|--feature-gates)(:\d+)?(:\d+)?( \(document \d+\))?"
 _QUESTION = (
-    r"(there is no (workload |[A-Z]\w*/)|nothing (is asked|changes)|a state has no|no object matches|"
-    r".+ is not a field of|\".+?\" (is|has|does) no)"
+    r"(no files are given, and no cluster is found: |there is no (workload |[A-Z]\w*/)|nothing (is asked|changes)|"
+    r"a state has no|no object matches|.+ is not a field of|\".+?\" (is|has|does) no)"
 )
 _LINE = re.compile(rf"({_QUESTION}|warning: |note: |kueuecore: |usage: |  |kueuecore( \w+)?: error: |{_PLACE}: )")
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
@@ -56,6 +56,8 @@ class _Stream(io.TextIOWrapper):
 @contextmanager
 def _streams(stdin: bytes, encoding: str, environment: Mapping[str, str], *, is_terminal: bool) -> Iterator[list[Any]]:
     saved, environ = (sys.stdin, sys.stdout, sys.stderr), dict(os.environ)
+    # Without files a command reads a cluster, and here is none.
+    os.environ["KUBECONFIG"] = os.devnull
     out, err = io.BytesIO(), io.BytesIO()
     stdout, stderr = _Stream(out, encoding=encoding), _Stream(err, encoding=encoding)
     stdout.is_terminal = is_terminal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import re
@@ -10,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
-from kueuecore.cli import ExitCode
+from kueuecore.cli import ExitCode, main
 from tests.command import JOB, QUEUES, Ran
 
 
@@ -27,6 +29,24 @@ def test_jobs_become_workloads_and_queue_in_the_order_of_the_file(command: Calla
 def test_standard_input_is_read(command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(QUEUES.encode())))
     assert "cq " in command("-").out
+
+
+def test_a_compressed_file_is_unpacked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    (folder / "queues.yaml.gz").write_bytes(gzip.compress(QUEUES.encode()))
+    (folder / "jobs.json.gz").write_bytes(gzip.compress(json.dumps(yaml.safe_load(JOB % ("a", 1))).encode()))
+    (folder / "log.csv.gz").write_bytes(gzip.compress(b"a,b,c"))
+    assert main(["run", str(folder)]) == ExitCode.OK
+    assert "1 workload: 1 Admitted" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("data", [gzip.compress(QUEUES.encode())[:-9], b"\x1f\x8b", b"\x1f\x8b\x08\x00" + b"x" * 40])
+def test_a_damaged_compressed_file_is_an_error(data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "state.json.gz"
+    path.write_bytes(data)
+    assert main(["run", str(path)]) == ExitCode.BAD_INPUT
+    assert f"{path}: cannot be read: it is not a whole gzip file: " in capsys.readouterr().err
 
 
 def test_missing_namespaces_are_added_and_reported(command: Callable[..., Ran]) -> None:

@@ -39,7 +39,7 @@ BYTES = {
     "journal.json": b'{"format": "kueuecore.journal/1", "calls": []}',
     "saved": Engine().save(),
     "jobs.parquet": b"PAR1\x00\xff",
-    "jobs.gz": b"\x1f\x8b\x08\x00",
+    "jobs.zst": b"\x28\xb5\x2f\xfd",
 }
 OF_TRACE = "this is a recorded trace, not YAML or JSON; name a trace in a scenario, at `traces[].file`, and use"
 OF_ENGINE = "this is a saved engine; use `kueuecore run` or `explain`, or give manifests or a dump"
@@ -65,7 +65,7 @@ OF_ENGINE = "this is a saved engine; use `kueuecore run` or `explain`, or give m
         (("simulate", "log.yaml"), OF_TRACE),
         (("check", "sacct.txt"), OF_TRACE),
         (("test", "jobs.parquet"), OF_TRACE),
-        (("run", "jobs.gz"), "jobs.gz: this is compressed; unpack it first\n"),
+        (("run", "jobs.zst"), "jobs.zst: this is compressed; unpack it first, or compress it with gzip\n"),
         (("simulate", "saved"), OF_ENGINE),
         (("test", "saved"), OF_ENGINE),
         (("plan", "journal.json", "--wait", "p95<=1h"), OF_ENGINE),
