@@ -36,6 +36,8 @@ _OPTION = re.compile(
     r"(?![\w-])"
 )
 _COUNT = re.compile(r"kueuecore: \d+ problems?, nothing was decided")
+# The steps of a history.
+_NEWEST_LAST = ("steps",)
 # For saying what was left out.
 _LEFT_BYTES = 1000
 _BUG = "kueuecore failed on this: a bug, please report it; the log of the server has more"
@@ -128,7 +130,8 @@ class Answering:
     def _by_command(self, tool: Tool, asked: JsonObject) -> JsonObject:
         arguments = [*tool.arguments(asked), "-o", "json"]
         if tool.command == "eta":
-            arguments.append(f"--budget={self._limits.seconds * _SHARE_FOR_FUTURES:g}")
+            # Processes of its own would outlive a call that is given up.
+            arguments += ["--workers=1", f"--budget={self._limits.seconds * _SHARE_FOR_FUTURES:g}"]
         answered = ask(self._source, tool.command, *arguments, given=tool.given(asked))
         if answered.code == ExitCode.BUG:
             logger.error("tool %s failed:\n%s", tool.name, "\n".join(answered.lines))
@@ -160,7 +163,7 @@ class Answering:
         most = self._limits.most_bytes
         if size_of(document) <= most:
             return []
-        left = cut_to(document, most - _LEFT_BYTES)
+        left = cut_to(document, most - _LEFT_BYTES, newest_last=_NEWEST_LAST)
         object_at(document, "about")["left"] = list[JsonValue](row.to_dict() for row in left)
         size = size_of(document)
         if size > most:

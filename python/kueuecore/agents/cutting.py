@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,12 +43,13 @@ def size_of(value: JsonValue) -> int:
     return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
 
 
-def cut_to(document: JsonObject, most_bytes: int) -> list[Left]:
-    """Cut the largest lists of a document until it is small enough; a list keeps its first row.
+def cut_to(document: JsonObject, most_bytes: int, *, newest_last: Container[str] = ()) -> list[Left]:
+    """Cut the largest lists of a document until it is small enough; a list keeps a row.
 
     Args:
         document: The document, which is changed.
         most_bytes: How many bytes of compact JSON it may have.
+        newest_last: Lists that lose rows at their beginning, rather than at their end.
 
     Returns:
         What was left out, in the order of the document; the document may still be too large.
@@ -60,8 +61,9 @@ def cut_to(document: JsonObject, most_bytes: int) -> list[Left]:
     while over > 0 and (found := list(_lists(document, ""))):
         longest = max(found, key=lambda entry: size_of(entry.rows))
         before.setdefault(longest.path, len(longest.rows))
+        index = 0 if longest.path in newest_last else -1
         while over > 0 and len(longest.rows) > 1:
-            over -= size_of(longest.rows.pop()) + 1
+            over -= size_of(longest.rows.pop(index)) + 1
     still = {path: len(rows) for path, rows in _lists(document, "", least=1)}
     return [Left(path, still[path], n - still[path]) for path, n in before.items() if path in still]
 

@@ -40,8 +40,11 @@ def say_explanation(document: JsonObject) -> Sentences:
     would = text_at(document, "would")
     if not found and would != "Waits":
         obstacle = f"{obstacle}: as the head of a cycle it {_WOULD[would]}"
+    workload = object_at(document, "workload")
+    # Kueue has said nothing yet about one that was never the head of its queue.
+    message = text_at(workload, "message") or (text_at(document, "message") if would == "Waits" else "")
     others = say_others(document, _named) or _holders(document)
-    return _three(_standing(object_at(document, "workload")), say_setback(document, _named) or obstacle, others)
+    return _three(_standing({**workload, "message": message}), say_setback(document, _named) or obstacle, others)
 
 
 _WOULD = {
@@ -92,7 +95,9 @@ def say_unblocking(document: JsonObject) -> Sentences:
         return _three(_standing(workload), f"none of the {tried} changes tried admits it{stopped}", binds)
     best = changes[0]
     evicted = _texts(best, "evicted")
-    costs = f", and evicts {_named(evicted)}" if evicted else ", and evicts nobody"
+    preempted = _texts_of(list_at(best, "preemptions"), "workload")
+    then = f"it preempts {_named(preempted)}" if preempted else "it gets quota"
+    costs = f"; then {then}, and in the end {_named(evicted) if evicted else 'nobody'} has lost quota"
     what = f"{text_at(best, 'what')}, {text_at(best, 'before')} -> {text_at(best, 'after')}"
     kinds = list(dict.fromkeys(text_at(change, "kind") for change in changes))
     others = f"{counted(len(changes), 'change')} of {tried} tried would admit it, of these kinds: {', '.join(kinds)}"
@@ -141,8 +146,8 @@ def say_eta(document: JsonObject) -> Sentences:
     elif not quantiles:
         first, second = f"{key}{more} is {text_at(row, 'status')}", "nothing was forecast for it"
     else:
-        times = ", ".join(f"{_percent(entry)} by {text_at(entry, 'time') or 'no time'}" for entry in quantiles)
-        first = f"{key}{more} is admitted, of {n_futures} futures, in {times}"
+        times = ", ".join(f"{_by(entry)} in {_percent(entry)}" for entry in quantiles)
+        first = f"of {counted(n_futures, 'future')}, {key}{more} is admitted {times}"
         share = row.get("shareNotAdmitted")
         second = f"{share:.0%} of the futures do not admit it within {_span(document.get('horizonSeconds'))}"
     return _three(first, second, _assumed(document))
@@ -153,6 +158,11 @@ def _percent(quantile: JsonObject) -> str:
     return f"{percent:g} %" if isinstance(percent, int | float) else "some"
 
 
+def _by(quantile: JsonObject) -> str:
+    time = text_at(quantile, "time")
+    return f"by {time}" if time else "after the horizon"
+
+
 def _span(seconds: JsonValue) -> str:
     return f"{seconds / 3600:g} hours" if isinstance(seconds, int | float) else "the horizon"
 
@@ -161,30 +171,39 @@ def _assumed(document: JsonObject) -> str:
     given = object_at(document, "assumptions")
     sources = dict.fromkeys(_texts_of(list_at(given, "runTimes"), "source"))
     arrivals = "new work keeps arriving as before" if list_at(given, "arrivals") else "no new work arrives"
-    times = f"run times are {' and '.join(sources)}" if sources else "no run times are needed"
+    origins = dict.fromkeys("as given" if source == "Given" else "fitted to finished jobs" for source in sources)
+    times = f"run times are {' or '.join(origins)}" if origins else "no run times are needed"
     return f"assumed: {times}, and {arrivals}"
 
 
+_LOSSES = ("Preempted", "Evicted", "Deactivated")
+
+
 def say_history(document: JsonObject) -> Sentences:
-    """Whose history it is, and how much there is of it."""
-    workload = document.get("workload")
-    key = (
-        workload
-        if isinstance(workload, str)
-        else "/".join(filter(None, (text_at(workload, name) for name in ("namespace", "name"))))
-    )
-    lists = {name: rows for name, rows in document.items() if isinstance(rows, list) and rows}
-    said = ", ".join(f"{len(rows)} in {name}" for name, rows in lists.items())
-    last = next((text for rows in lists.values() if (text := _line(rows[-1]))), "")
-    return _three(
-        f"this is what happened to {key or 'the workload'}",
-        f"there are {said}" if said else "nothing is recorded about it",
-        f"the last of them: {last}" if last else "times are in the document",
-    )
+    """Where it stands, how it lost its quota, and the last step."""
+    workload = object_at(document, "workload")
+    status = text_at(workload, "status")
+    steps = [*map(object_at, list_at(document, "steps"))]
+    first = f"{text_at(workload, 'namespace')}/{text_at(workload, 'name')}{f' is {status}' if status else ''}"
+    if not steps:
+        missing = _texts(document, "notRecorded")
+        return _three(
+            first, "nothing is recorded about it", missing[0] if missing else "so nothing can be said of before"
+        )
+    losses = [step for step in steps if text_at(step, "what") in _LOSSES]
+    lost = "no loss of its quota is recorded"
+    if losses:
+        often = f"{counted(len(losses), 'time')}, the last" if len(losses) > 1 else "once,"
+        lost = f"it lost its quota {often}{_when(losses[-1])}: {text_at(losses[-1], 'sentence')}"
+        lost += f" (rule {text_at(losses[-1], 'rule')})" if text_at(losses[-1], "rule") else ""
+    last = f"the last of {counted(len(steps), 'step')}{_when(steps[-1])}: {text_at(steps[-1], 'sentence')}"
+    return _three(first, lost, last)
 
 
-def _line(row: JsonValue) -> str:
-    return ": ".join(filter(None, (text_at(row, name) for name in ("time", "at", "what", "text", "message"))))
+def _when(step: JsonObject) -> str:
+    if text_at(step, "at"):
+        return f" at {text_at(step, 'at')}"
+    return f" before {text_at(step, 'before')}" if text_at(step, "before") else ""
 
 
 def say_check(document: JsonObject) -> Sentences:

@@ -311,4 +311,29 @@ ETA = answer(
     }
 )
 
-HISTORY = answer({})
+_STEP = record(
+    {
+        "at": described(optional(TEXT), "when, RFC 3339; null: not recorded"),
+        "before": described(optional(TEXT), "of one without `at`: it was before this time"),
+        "until": optional(TEXT),
+        "what": described(
+            TEXT, "such as Created, Waiting, QuotaReserved, Admitted, Preempted, Evicted, Requeued, Finished"
+        ),
+        "by": described(optional(TEXT), "who did it, such as the workload that preempted it"),
+        "cluster": optional(TEXT),
+        "rule": optional(RULE),
+        "link": optional(TEXT),
+        "sentence": TEXT,
+        "reason": TEXT,
+        "message": TEXT,
+        "count": described(COUNT, "how often this was recorded"),
+        "sources": described(TEXTS, "where it is recorded"),
+    }
+)
+HISTORY = answer(
+    {
+        "workload": record({"namespace": TEXT, "name": TEXT, "status": optional(TEXT)}),
+        "steps": described(list_of(_STEP), "oldest first; of a long history the newest"),
+        "notRecorded": described(TEXTS, "what is not known, and why"),
+    }
+)

@@ -128,6 +128,12 @@ def test_the_largest_lists_are_cut_first_and_keep_a_row() -> None:
     assert cut_to(document, 1000) == []
 
 
+def test_a_history_keeps_its_newest_steps() -> None:
+    document: Any = {"steps": [{"n": number} for number in range(20)]}
+    assert cut_to(document, 40, newest_last=("steps",)) == [Left("steps", 3, 17)]
+    assert document == {"steps": [{"n": 17}, {"n": 18}, {"n": 19}]}
+
+
 def test_an_answer_that_cannot_be_cut_enough_is_an_error() -> None:
     of = source(str(EXAMPLES / "two-teams"))
     with pytest.raises(

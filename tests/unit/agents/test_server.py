@@ -392,7 +392,7 @@ def test_without_the_extra_the_remedy_is_named(
 
 
 def test_the_server_ends_when_its_client_does_although_a_call_is_at_work() -> None:
-    command = [sys.executable, "-m", "kueuecore", "mcp", TWO_TEAMS, "-q"]
+    command = [sys.executable, "-m", "kueuecore", "mcp", TWO_TEAMS, "-q", "--timeout", "1m"]
     started = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
     )
@@ -406,5 +406,7 @@ def test_the_server_ends_when_its_client_does_although_a_call_is_at_work() -> No
     started.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}) + "\n")
     started.stdin.flush()
     time.sleep(0.5)
+    begin = time.monotonic()
     _, said = started.communicate(timeout=30)
     assert started.returncode == 0, said
+    assert time.monotonic() - begin < 8
