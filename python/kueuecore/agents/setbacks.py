@@ -45,7 +45,7 @@ def say_setback(document: JsonObject, named: Naming) -> str:
 
 
 def say_others(document: JsonObject, named: Naming) -> str:
-    """Who preempted it, is ahead of it, or is on the nodes that it needs; empty if nobody is known.
+    """Who preempted it, is on the nodes that it needs, or is ahead if nothing else is in its way; empty if nobody.
 
     Args:
         document: The answer of `explain`.
@@ -62,7 +62,7 @@ def say_others(document: JsonObject, named: Naming) -> str:
         who = named(text_at(holder, "heldBy") for holder in on_nodes)
         return f"on the nodes are {who}; of {text_at(first, 'heldBy')}: {text_at(first, 'why')}"
     ahead = [object_at(row) for row in list_at(workload, "whyAhead")]
-    if not ahead:
+    if not ahead or list_at(document, "obstacles"):
         return ""
     who = named(text_at(row, "workload") for row in ahead)
     return f"ahead of it in the queue: {who}; of the first: {text_at(ahead[0], 'why')}"
