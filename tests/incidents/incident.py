@@ -11,6 +11,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -138,8 +139,10 @@ def _texts(plain: JsonObject, key: str) -> tuple[str, ...]:
 
 
 def incidents() -> Iterator[Incident]:
-    """All incidents, by name."""
-    return map(Incident.read, sorted(FOLDER.glob("*.yaml")))
+    """All incidents, by name, whose command exists in this version."""
+    for incident in map(Incident.read, sorted(FOLDER.glob("*.yaml"))):
+        if find_spec(f"kueuecore.cli.commands.{incident.command[0].replace('-', '_')}") is not None:
+            yield incident
 
 
 def lacks(found: Part, wanted: Part, where: str = "") -> str:

@@ -90,7 +90,7 @@ def tool_of(incident: Incident) -> tuple[str, dict[str, Any]] | None:
     command, *arguments = incident.command
     words = [argument for argument in arguments if not argument.startswith("-")]
     match command:
-        case "explain" | "unblock":
+        case "explain" | "history" | "unblock":
             return command, {"workload": words[0]}
         case "check":
             return command, {}
