@@ -7,7 +7,18 @@ from collections.abc import Mapping
 from kueuecore._json import JsonObject
 from kueuecore.agents.shapes import COUNT, TEXT, TEXTS, described, list_of, mapping_of, one_of, optional, record
 
-__all__ = ["BY_RESOURCE", "NOW", "PREEMPTION", "RELEASE", "RULE", "STATUS", "WORKLOAD", "answer"]
+__all__ = [
+    "BY_RESOURCE",
+    "CHECK_STATE",
+    "NOT_PLACED",
+    "NOW",
+    "PREEMPTION",
+    "RELEASE",
+    "RULE",
+    "STATUS",
+    "WORKLOAD",
+    "answer",
+]
 
 _LEFT = record({"path": TEXT, "shown": COUNT, "left": COUNT})
 ABOUT = described(
@@ -38,6 +49,8 @@ WORKLOAD = {
 }
 PREEMPTION = {"workload": TEXT, "clusterQueue": TEXT, "reason": TEXT, "message": TEXT}
 BY_RESOURCE = mapping_of(TEXT)
+NOT_PLACED = record({"podSet": TEXT, "asksFor": TEXT, "why": TEXT})
+CHECK_STATE = record({"name": TEXT, "state": TEXT, "message": TEXT, "since": optional(TEXT), "retryCount": COUNT})
 
 
 def answer(fields: Mapping[str, JsonObject], *, may_lack: Mapping[str, JsonObject] | None = None) -> JsonObject:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
 from kueuecore._text import counted, shown
+from kueuecore.agents.setbacks import say_others, say_setback
 
 __all__ = [
     "Sentences",
@@ -59,8 +60,9 @@ def _standing(workload: JsonObject) -> str:
     where = f" in ClusterQueue {queue}" if queue else ""
     if status != "Pending":
         return f"{key} is {status}{where}"
-    message = text_at(workload, "message") or text_at(workload, "note")
-    return f"{key} waits{where}: {message}" if message else f"{key} waits{where}"
+    message, note = text_at(workload, "message"), text_at(workload, "note")
+    said = f"{message} ({note})" if message and note else message or note
+    return f"{key} waits{where}: {said}" if said else f"{key} waits{where}"
 
 
 def _holders(document: JsonObject) -> str:

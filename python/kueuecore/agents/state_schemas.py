@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kueuecore.agents.common_schemas import BY_RESOURCE, NOW, RELEASE, STATUS, answer
+from kueuecore.agents.common_schemas import BY_RESOURCE, CHECK_STATE, NOT_PLACED, NOW, RELEASE, STATUS, answer
 from kueuecore.agents.shapes import COUNT, FLAG, TEXT, TEXTS, described, list_of, mapping_of, one_of, optional, record
 
 __all__ = ["CHECK", "COMPARE_RELEASES", "PENDING", "QUEUES"]
@@ -68,11 +68,9 @@ _ROW = record(
                 }
             )
         ),
-        "notPlaced": list_of(record({"podSet": TEXT, "asksFor": TEXT, "why": TEXT})),
+        "notPlaced": list_of(NOT_PLACED),
         "failedNodes": TEXTS,
-        "admissionChecks": list_of(
-            record({"name": TEXT, "state": TEXT, "message": TEXT, "since": optional(TEXT), "retryCount": COUNT})
-        ),
+        "admissionChecks": list_of(CHECK_STATE),
     }
 )
 PENDING = answer(

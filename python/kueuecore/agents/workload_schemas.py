@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from kueuecore.agents.common_schemas import BY_RESOURCE, NOW, PREEMPTION, RULE, WORKLOAD, answer
+from kueuecore.agents.common_schemas import (
+    BY_RESOURCE,
+    CHECK_STATE,
+    NOT_PLACED,
+    NOW,
+    PREEMPTION,
+    RULE,
+    WORKLOAD,
+    answer,
+)
 from kueuecore.agents.shapes import (
     COUNT,
     FLAG,
@@ -73,6 +82,19 @@ _HOLDER = record(
         "ties": list_of(record({"chosen": TEXT, "equals": TEXTS})),
     }
 )
+_FULL_NODE = record(
+    {
+        "flavor": TEXT,
+        "path": TEXTS,
+        "resource": TEXT,
+        "asked": TEXT,
+        "allocatable": TEXT,
+        "outside": TEXT,
+        "used": TEXT,
+        "free": TEXT,
+    }
+)
+_ON_NODE = record({"path": TEXTS, "heldBy": TEXT, "priority": {"type": "integer"}, "takes": TEXT, "why": TEXT})
 EXPLAIN = answer(
     {
         **NOW,
@@ -83,6 +105,13 @@ EXPLAIN = answer(
                 "whyAhead": list_of(record({"workload": TEXT, "rule": TEXT, "why": TEXT})),
                 "replaces": optional(TEXT),
                 "preemptedBy": optional(TEXT),
+                "evicted": described(
+                    optional(record({"at": TEXT, "reason": TEXT, "message": TEXT})),
+                    "its last eviction, if it has had no quota since",
+                ),
+                "keptFor": described(TEXTS, "those for whom a cycle keeps quota that it would get without any one"),
+                "requeueAt": described(optional(TEXT), "until when it is not tried again"),
+                "admissionChecks": list_of(CHECK_STATE),
                 "note": optional(TEXT),
             }
         ),
@@ -128,6 +157,10 @@ EXPLAIN = answer(
             ),
             "who holds what it needs, and who of them may be preempted",
         ),
+        "notPlaced": described(list_of(NOT_PLACED), "pod sets without a place in the topology"),
+        "leftOut": described(TEXTS, "nodes of its flavors that take no pods"),
+        "fullNodes": described(list_of(_FULL_NODE), "what nodes lack for one more of its pods"),
+        "onNodes": described(list_of(_ON_NODE), "who is on those nodes"),
     }
 )
 
