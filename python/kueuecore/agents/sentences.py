@@ -43,7 +43,8 @@ def say_explanation(document: JsonObject) -> Sentences:
     workload = object_at(document, "workload")
     # Kueue has said nothing yet about one that was never the head of its queue.
     message = text_at(workload, "message") or (text_at(document, "message") if would == "Waits" else "")
-    return _three(_standing({**workload, "message": message}), obstacle, _holders(document))
+    others = say_others(document, _named) or _holders(document)
+    return _three(_standing({**workload, "message": message}), say_setback(document, _named) or obstacle, others)
 
 
 _WOULD = {
