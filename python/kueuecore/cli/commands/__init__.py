@@ -13,7 +13,7 @@ from kueuecore.cli.streams import to_stderr, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn, Protocol
+    from typing import Any, NoReturn, Protocol
 
     from _typeshed import SupportsWrite
 
@@ -138,6 +138,14 @@ class _Parser(argparse.ArgumentParser):
         given = (name.partition("=")[0] for name in unknown if name.startswith("-"))
         hint = next(filter(None, (_meant(name, known) for name in given)), "")
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        # Python 3.11 drops `--` even where it is the value of an option: `--delete=--`.
+        if action.option_strings and action.nargs is None and arg_strings == ["--"]:
+            value = self._get_value(action, "--")
+            self._check_value(action, value)
+            return value
+        return super()._get_values(action, arg_strings)
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
