@@ -25,6 +25,10 @@ for part in assets/page.css assets/page.js templates/layout.html.j2; do
     "$python" -m zipfile --list "$1" | grep -q "^kueuecore/ui/$part " ||
         { echo "the wheel lacks kueuecore/ui/$part" >&2; exit 1; }
 done
+if ! "$python" -m zipfile --list "$1" | grep -qF kueuecore/agents/rules/02-quota.md; then
+    echo "the wheel lacks the rules, which kueuecore mcp serves: see include in pyproject.toml" >&2
+    exit 1
+fi
 install --require-hashes --requirement "$checkout/requirements/runtime.lock"
 # No index: the wheel's dependencies must be installed by now.
 install --no-index "$1"

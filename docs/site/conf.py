@@ -50,6 +50,7 @@ SIDEBAR = {
         "test",
         "share-a-dump",
     ],
+    "Agents": ["agents", "skills/kueuecore/SKILL"],
     "Kubernetes": ["run-in-a-cluster", "test-against-a-server", "upgrade", "upgrade-worlds", "feature-gates"],
     "Rules": ["rules/README", "differences-from-kueue", "fidelity", "anomalies", "anomalies-topology"],
     "Reference": ["performance", "security", "/ARCHITECTURE", "/CONTRIBUTING", "/CHANGELOG", "sources"],

@@ -78,9 +78,11 @@ def test_only_the_part_for_clusters_does_io_over_networks() -> None:
         "uvicorn",
     )
     apart = (
+        "kueuecore.agents",
         "kueuecore.kubernetes",
         "kueuecore.trials",
         "kueuecore.ui",
+        "kueuecore.cli.commands.mcp",
         "kueuecore.cli.commands.serve",
         "kueuecore_apiserver",
     )

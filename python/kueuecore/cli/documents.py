@@ -17,7 +17,7 @@ from kueuecore.cli.outcome import Row, RunOutcome, namespaces_of
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
 from kueuecore.releases import Release
-from kueuecore.states import WorkloadState
+from kueuecore.states import ClusterQueueState, WorkloadState
 from kueuecore.times import format_time
 from kueuecore.topology import Placement
 from kueuecore.version import version
@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "checks_document",
+    "cluster_queue_document",
     "document_head",
     "json_document",
     "places_document",
     "release_document",
+    "workload_document",
     "workload_head",
     "yaml_document",
     "yaml_documents",
@@ -79,7 +81,7 @@ def json_document(outcome: RunOutcome, timelines: Sequence[Timeline] = ()) -> st
         "cycles": len(outcome.settled.decisions),
         "nextWake": None if (wake := outcome.engine.next_wake()) is None else format_time(wake),
         "counts": dict(outcome.counts),
-        "workloads": [_workload(row) for row in outcome.workloads],
+        "workloads": [workload_document(row) for row in outcome.workloads],
         "preemptions": [{**row_of(preemption), "why": outcome.why(preemption)} for preemption in outcome.preemptions],
         "admissionChecks": [
             {
@@ -91,18 +93,7 @@ def json_document(outcome: RunOutcome, timelines: Sequence[Timeline] = ()) -> st
             }
             for check in outcome.admission_checks
         ],
-        "clusterQueues": [
-            {
-                "name": queue.name,
-                "active": queue.is_active,
-                "reason": queue.reason,
-                "message": queue.message,
-                "pendingWorkloads": queue.pending_workloads,
-                "reservingWorkloads": queue.reserving_workloads,
-                "admittedWorkloads": queue.admitted_workloads,
-            }
-            for queue in outcome.cluster_queues
-        ],
+        "clusterQueues": [cluster_queue_document(queue) for queue in outcome.cluster_queues],
         "quota": [row_of(row) for row in outcome.quota],
         "capacity": [
             {
@@ -128,7 +119,21 @@ def json_document(outcome: RunOutcome, timelines: Sequence[Timeline] = ()) -> st
     return json.dumps(document, indent=2) + "\n"
 
 
-def _workload(row: Row) -> JsonObject:
+def cluster_queue_document(queue: ClusterQueueState) -> JsonObject:
+    """A ClusterQueue of a run in a JSON document."""
+    return {
+        "name": queue.name,
+        "active": queue.is_active,
+        "reason": queue.reason,
+        "message": queue.message,
+        "pendingWorkloads": queue.pending_workloads,
+        "reservingWorkloads": queue.reserving_workloads,
+        "admittedWorkloads": queue.admitted_workloads,
+    }
+
+
+def workload_document(row: Row) -> JsonObject:
+    """A workload of a run in a JSON document."""
     state = row.state
     assigned = state.status.get("admission", {}).get("podSetAssignments", ())
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -164,10 +164,17 @@ class RunOutcome:
     @cached_property
     def workloads(self) -> tuple[Row, ...]:
         """All workloads that are shown, by namespace and name."""
-        states = [state for state in self.engine.workloads() if self._namespace in ("", state.namespace)]
+        return self.rows(state for state in self.engine.workloads() if self._namespace in ("", state.namespace))
+
+    @cached_property
+    def queued(self) -> Mapping[str, PendingWorkload]:
+        """The workloads in the queues, by their keys."""
         queues = self.engine.cluster_queues()
-        positions = {queued.key: queued for queue in queues for queued in self.engine.pending(queue)}
-        return tuple(self._row(state, positions.get(state.key)) for state in states)
+        return {queued.key: queued for queue in queues for queued in self.engine.pending(queue)}
+
+    def rows(self, states: Iterable[WorkloadState]) -> tuple[Row, ...]:
+        """Return the rows of some workloads."""
+        return tuple(self._row(state, self.queued.get(state.key)) for state in states)
 
     def workload(self, name: str, *, namespace: str) -> Row:
         """One workload, without a look at all others.

@@ -142,7 +142,13 @@ def in_order(steps: Iterable[Found], place: str = "pending") -> tuple[list[Found
     ordered: list[Found] = []
     by_time = sorted(steps, key=lambda step: (step.time, step.at is not None))
     for _, group in groupby(by_time, key=lambda step: (step.time, step.at is not None)):
-        for step in _following(list(group), place):
+        at_once = list(group)
+        happened = {step.what for step in at_once}
+        # It loses quota that no record says it got: it had it before.
+        had_quota = What.RELEASED in happened and What.QUOTA_RESERVED not in happened
+        if had_quota and happened & {What.PREEMPTED, What.EVICTED, What.DEACTIVATED}:
+            place = "admitted"
+        for step in _following(at_once, place):
             ordered.append(step)
             place = _LEADS_TO.get(step.what, place)
     return _told_once(ordered), place

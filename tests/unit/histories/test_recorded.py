@@ -118,6 +118,19 @@ def test_a_whole_life_within_a_second_is_in_order() -> None:
     ]
 
 
+def test_a_second_eviction_comes_before_what_follows_from_it() -> None:
+    # That it was admitted again in between is no longer recorded.
+    events = [event("EvictedDueToPreempted", PREEMPTED, 60), event("EvictedDueToPreempted", PREEMPTED, 120)]
+    timeline = history_of(workload(*preempted_at(120, 120)), events=events)
+    assert [step.what for step in timeline.steps] == [
+        What.CREATED,
+        What.PREEMPTED,
+        What.PREEMPTED,
+        What.RELEASED,
+        What.REQUEUED,
+    ]
+
+
 def test_a_past_eviction_of_which_only_the_words_are_left_has_no_time() -> None:
     again = workload(
         condition("QuotaReserved", "True", "QuotaReserved", 200, "Quota reserved in ClusterQueue a"),
