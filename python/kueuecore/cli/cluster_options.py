@@ -10,14 +10,15 @@ __all__ = ["add_cluster", "shown_namespace"]
 
 def add_cluster(add: argparse.ArgumentParser) -> None:
     """Add `--kubeconfig`, `--context`, `--server`, `--namespace` and `--all-namespaces`."""
-    cluster = add.add_argument_group("cluster", "without files, the state is read from a cluster; nothing is written")
+    cluster = add.add_argument_group("cluster", "without files, the state is that of a cluster, which is only read")
     help_text = "by default KUBECONFIG or ~/.kube/config; in a pod its service account"
     cluster.add_argument("--kubeconfig", metavar="FILE", type=Path, help=help_text)
     cluster.add_argument("--context", metavar="NAME", help="a context of the kubeconfig; by default its current one")
-    cluster.add_argument("--server", metavar="URL", default="", help="an API server that needs no credentials")
-    help_text = "the namespace of what is named without one, and of what is shown; by default that of the context"
+    help_text = "an API server that needs no credentials, such as `kubectl proxy`"
+    cluster.add_argument("--server", metavar="URL", default="", help=help_text)
+    help_text = "look here for names without a namespace, and show its workloads; by default that of the context"
     cluster.add_argument("-n", "--namespace", metavar="NAME", default="", help=help_text)
-    help_text = "show what is in all namespaces"
+    help_text = "show the workloads of all namespaces"
     cluster.add_argument("-A", "--all-namespaces", action="store_true", help=help_text)
 
 

@@ -229,4 +229,5 @@ def _connected(options: argparse.Namespace) -> tuple[Api, Context]:
     try:
         return connected(server=options.server, kubeconfig=options.kubeconfig, context=options.context)
     except NoClusterError as error:
-        raise ManifestError.of(f"no files are given, and no cluster is found: {error}", remedy=_NOWHERE) from None
+        why = str(error).removesuffix("; give --kubeconfig, or --server")
+        raise ManifestError.of(f"no files are given, and no cluster is found: {why}", remedy=_NOWHERE) from None

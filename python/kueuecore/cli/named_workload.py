@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from kueuecore._near_names import near_names
-from kueuecore._text import quoted
+from kueuecore._text import quoted, shown
 from kueuecore.cli.job_names import JobName, jobs_with_workloads
 from kueuecore.cli.jobs_without_workload import why_without
 from kueuecore.cli.state_file import SettledState
@@ -94,6 +95,9 @@ def _unknown(world: World, text: str, keys: Iterable[tuple[str, str]], jobs: lis
     near = dict.fromkeys(
         written[near_name] for near_name in near_names(text, written, n=3) or near_names(bare, written, n=3)
     )
-    otherwise = "write NAMESPACE/NAME, as `run` shows it" if written else "give a state with Workloads or jobs"
+    otherwise = "write NAMESPACE/NAME, as `run -A` shows it" if written else "give a state with Workloads or jobs"
+    # Without files the cluster is asked, so a file alone is taken for the name.
+    if Path(text).is_file():
+        otherwise = f"to ask about the file, name the workload too: {shown(text)} NAMESPACE/NAME"
     remedy = f"write {' or '.join(near)}" if near else otherwise
     return Problem(f"there is no workload {quoted(text)}", remedy=remedy)

@@ -18,6 +18,8 @@ from kubernetes.config import ConfigException, kube_config
 from urllib3.exceptions import LocationParseError
 from urllib3.util import parse_url
 
+from kueuecore._text import quoted
+
 __all__ = ["Client", "Context", "Credentials", "context_at", "credentials_at"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
@@ -175,6 +177,9 @@ def _of_kubeconfig(place: str, context: str | None) -> Credentials:
     merged = kube_config.KubeConfigMerger(place).config
     if merged is None:
         raise ConfigException("there is no such file; give --kubeconfig, or --server")
+    names = sorted(str(entry["name"]) for entry in merged.value.get("contexts") or ())
+    if context is not None and context not in names:
+        raise ConfigException(f"there is no context {quoted(context)}; it has {', '.join(names) or 'none'}")
     found = Configuration()
     # A renewed token is not written back: the file is not ours.
     loader = kube_config.KubeConfigLoader(merged, active_context=context, config_base_path=None)

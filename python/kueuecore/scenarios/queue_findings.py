@@ -41,7 +41,7 @@ def missing_queues(
     }
     if missing:
         names = _some(sorted(missing))
-        yield f"{sum(missing.values())} jobs wait for LocalQueues that do not exist: {names}; add them to the objects"
+        yield f"{_waiting(sum(missing.values()))} for LocalQueues that do not exist: {names}; add them to the objects"
     waits = (jobs.numbers["admitted"] < 0) & (jobs.numbers["finished"] < 0)
     homes = jobs.labels["cluster_queue"]
     n_waiting = np.bincount(homes.codes[waits], minlength=len(homes.texts)).tolist()
@@ -51,10 +51,14 @@ def missing_queues(
         try:
             queue = engine.cluster_queue(name)
         except UnknownObjectError:
-            yield f"{n} jobs wait for ClusterQueue {name}, which does not exist; add it to the objects"
+            yield f"{_waiting(n)} for ClusterQueue {name}, which does not exist; add it to the objects"
             continue
         if not queue.is_active:
-            yield f"{n} jobs wait in ClusterQueue {name}, which is inactive: {queue.message}"
+            yield f"{_waiting(n)} in ClusterQueue {name}, which is inactive: {queue.message}"
+
+
+def _waiting(n_jobs: int) -> str:
+    return "1 job waits" if n_jobs == 1 else f"{n_jobs} jobs wait"
 
 
 def evictions_beside(jobs: JobOutcomes, run: Run) -> Iterator[str]:

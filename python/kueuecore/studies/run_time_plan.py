@@ -136,7 +136,7 @@ class RunTimePlan:
             )
             self._notes[note] = None
             return group
-        remedy = "say how long jobs run with --run-seconds, such as --run-seconds '{mean: 30m}'"
+        remedy = "assume a run time, such as --run-seconds '{mean: 30m}'"
         raise ManifestError.of("no Workload has finished, so nothing says how long jobs run", remedy=remedy)
 
     def _warn(self, name: str, ended: Sequence[float], running: Sequence[float]) -> None:

@@ -47,7 +47,7 @@ def test_a_misspelt_name_gets_similar_names(command: str, capsys: pytest.Capture
 def test_similar_names_include_jobs(ask: Callable[..., Ran], given: str, meant: str) -> None:
     ran = ask("explain", QUEUES + JOB % ("good", QUEUE % "", ""), given)
     assert ran.code == ExitCode.BAD_INPUT
-    assert f"; write {meant or 'NAMESPACE/NAME, as `run` shows it'}\n" in ran.err
+    assert f"; write {meant or 'NAMESPACE/NAME, as `run -A` shows it'}\n" in ran.err
 
 
 def test_a_job_without_a_queue_label_says_that_kueue_leaves_it_alone(ask: Callable[..., Ran]) -> None:

@@ -77,7 +77,7 @@ def test_it_says_so_if_no_change_helps(command: Command) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("nobody", 'there is no workload "nobody"; write NAMESPACE/NAME, as `run` shows it'),
+        ("nobody", 'there is no workload "nobody"; write NAMESPACE/NAME, as `run -A` shows it'),
         ("other/train", 'there is no workload "other/train"'),
         ("Job/train", 'there is no workload "Job/train"'),
         ("a/b/c", 'there is no workload "a/b/c"'),

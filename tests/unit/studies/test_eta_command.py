@@ -133,7 +133,7 @@ def test_a_state_may_be_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture
     ("arguments", "reported"),
     [
         (("wait", *HOUR), 'there is no workload "wait"; write ns/waits'),
-        (("waits", "--now", NOW), "no Workload has finished, so nothing says how long jobs run; say how long jobs run"),
+        (("waits", "--now", NOW), "no Workload has finished, so nothing says how long jobs run; assume a run time"),
         (("--run-seconds", "{men: 5m}"), "--run-seconds: not a duration"),
         (("--run-seconds", "soon"), '--run-seconds: not a duration: "soon"'),
         (("--run-seconds", "lq=5m"), "--run-seconds: no Workload is in a queue lq; write one of cq, ns/lq"),

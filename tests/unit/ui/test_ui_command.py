@@ -95,7 +95,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "starlette", None)
     code, _, err = said(str(EXAMPLES / "two-teams"))
     assert code == ExitCode.BAD_INPUT
-    assert "install it with pip install 'kueuecore[ui]'" in err
+    assert "install it with pip install 'kueuecore[kubernetes,ui]'" in err
 
 
 def test_what_the_page_is_made_of_is_small_and_in_the_package() -> None:

@@ -40,9 +40,9 @@ get quota, from which flavors, and why the others wait. It only reads; `serve` a
 
 # Each command with its line in the help. Its module beside this one has its name.
 _COMMANDS = {
-    "run": "show what Kueue would do with the workloads in some manifests",
+    "run": "show what Kueue would do with the workloads of a cluster or of manifests",
     "simulate": "run a scenario in virtual time and show how long jobs wait",
-    "check": "find mistakes in manifests that an API server accepts",
+    "check": "find mistakes that an API server accepts",
     "test": "run policy tests",
     "upgrade": "show which decisions another release of Kueue changes, and why",
     "compare": "compare how long jobs wait under two configurations",

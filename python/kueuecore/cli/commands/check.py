@@ -29,6 +29,7 @@ bind, policies without effect, queues that lead nowhere, workloads that can neve
 workloads that preempt each other forever. docs/check.md lists all findings."""
 
 EXAMPLES = """\
+  kueuecore check                             what is wrong in the cluster?
   kueuecore check queues/                     what is wrong with these queues?
   kubectl kustomize overlays/prod | kueuecore check -
   kueuecore check -R . --ignore KC2,missing-flavor --fail-on error

@@ -54,6 +54,7 @@ times, each time with run times and arrivals drawn from its history, and reports
 futures, together with the assumptions behind them."""
 
 EXAMPLES = """\
+  kueuecore eta team-a/train                         in the cluster of the current context
   kueuecore eta dump.yaml team-a/train               by when 10, 50 and 90 % of the futures admit it
   kueuecore eta dump.yaml                            all waiting workloads
   kueuecore eta dump.yaml team-a/train --run-seconds '{mean: 30m}'    if nothing has finished yet

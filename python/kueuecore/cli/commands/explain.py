@@ -51,9 +51,9 @@ what it needs, which of them could be preempted and which may not, and the rule 
 workload that already has quota, shows where it would go if it asked again now, and why."""
 
 EXAMPLES = """\
-  kueuecore explain state.yaml team-a/train
-  kubectl get clusterqueues,cohorts,localqueues,resourceflavors,workloads -A -o yaml |
-    kueuecore explain - team-a/train --trusted
+  kueuecore explain team-a/train                      in the cluster of the current context
+  kueuecore explain team-a/train --context prod --watch
+  kueuecore explain dump.yaml --trusted team-a/train  in a dump, from `kueuecore dump` or kubectl
   kueuecore explain state.yaml Job/team-a/train -o json | jq '.obstacles[].text'
 """
 

@@ -33,9 +33,9 @@ What none of them holds any more is named, and never guessed. `kueuecore run` an
 --history NAMESPACE/NAME, for the workloads of their own runs."""
 
 EXAMPLES = """\
-  kueuecore history team-a/train              of the current cluster, with its Events
-  kubectl get -A -o yaml workloads.kueue.x-k8s.io,localqueues,events > dump.yaml
-  kueuecore history dump.yaml --trusted Job/team-a/train -o wide
+  kueuecore history team-a/train              in the cluster of the current context, with its Events
+  kueuecore dump --events -o dump.json.gz
+  kueuecore history dump.json.gz --trusted Job/team-a/train -o wide
   kubectl -n kueue-system logs deploy/kueuecore | kueuecore history --journal - team-a/train
 """
 

@@ -31,6 +31,7 @@ Reads Kueue's kinds (v1beta2 and v1beta1), Namespaces, LimitRanges, RuntimeClass
 PriorityClasses, ResourceClaimTemplates, DeviceClasses, Nodes and Pods. Jobs are turned into Workloads first."""
 
 EXAMPLES = """\
+  kueuecore run -A                            all workloads of the cluster, and what happens to them next
   kueuecore run queues.yaml jobs.yaml         what would happen to these jobs?
   kueuecore run -R manifests/ -o wide         a directory and its subdirectories, with more columns
   kueuecore run . --feature-gates PartialAdmission=false
@@ -38,7 +39,7 @@ EXAMPLES = """\
   kueuecore run manifests/ --history team-a/train   what happened to this one, step by step?
   kubectl get -A -o yaml \\
     ns,resourceflavors,clusterqueues,cohorts,admissionchecks,workloadpriorityclasses,localqueues,workloads \\
-    | kueuecore run - --trusted               what would a running Kueue do next?
+    | kueuecore run - --trusted               the same, through kubectl
   kueuecore run . -o json | jq -r '.workloads[] | select(.status == "Pending").message'
 """
 _OUTPUT_HELP = """table (the default); wide: more columns, no wrapping; json: everything, as one document;

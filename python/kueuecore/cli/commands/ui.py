@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         for module in ("jinja2", "starlette", "uvicorn"):
             importlib.import_module(module)
     except ImportError as error:
-        to_stderr(f"kueuecore ui: {error}: install it with pip install 'kueuecore[ui]'")
+        to_stderr(f"kueuecore ui: {error}: install it with pip install 'kueuecore[kubernetes,ui]'")
         return ExitCode.BAD_INPUT
     from kueuecore.ui.serving import serve_page
 

@@ -34,6 +34,7 @@ priority, and so on. Each change is tried on a copy, and one step less is shown 
 changes that disturb other workloads least come first."""
 
 EXAMPLES = """\
+  kueuecore unblock team-a/train                 in the cluster of the current context
   kueuecore unblock state.yaml team-a/train
   kueuecore unblock dump.yaml --trusted Job/team-a/train
   kueuecore unblock state.yaml team-a/train --only Quota --only Victims -o json

@@ -53,6 +53,7 @@ With --settle all jobs are submitted to the copy, and cycles run again: which wo
 The state itself is not changed."""
 
 EXAMPLES = """\
+  kueuecore what-if -f job.yaml                        in the cluster of the current context
   kueuecore what-if state.yaml -f job.yaml             would it get quota, where, and what is preempted?
   kueuecore what-if dump.yaml --trusted -f job.yaml --settle   and what else would move?
   kueuecore what-if state.yaml --settle \\
