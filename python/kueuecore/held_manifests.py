@@ -1,4 +1,4 @@
-"""Objects of a state of which the Workloads stay in the engine until somebody looks at them."""
+"""Objects of a state whose Workloads stay in the engine until they are read."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _WORKLOAD = "Workload"
 
 
 class HeldManifests(Sequence[Manifest]):
-    """Some objects, then all Workloads of an engine: tens of thousands, of which a question needs a few.
+    """Some objects, then all Workloads of an engine: there may be tens of thousands, and a question needs a few.
 
     Args:
         others: All objects except Workloads.
-        engine: It holds the Workloads, and does not change any more.
+        engine: It holds the Workloads, and no longer changes.
         source: Where they come from.
 
     Example:

@@ -1,4 +1,4 @@
-"""Answers the questions of tools about one state: the document of a command, and the same in three sentences."""
+"""Answers tools about one state: the document of a command, and a summary of three sentences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["Answer", "Answering", "Limits", "NoAnswerError"]
 logger = logging.getLogger("kueuecore.agents")
 
 _MAX_LINES = 20
-# How argparse and the command end what they report.
+# How argparse and the command end their errors.
 _USAGE = re.compile(r"^kueuecore [a-z-]+: error: ")
 _OPTION = re.compile(
     r"(?<![\w-])(?:-f|--(set|delete|settle|only|tries|select|ignore|run-seconds|arrivals|window|horizon|seeds|from|to|runs))"
@@ -41,7 +41,7 @@ _NEWEST_LAST = ("steps",)
 # For saying what was left out.
 _LEFT_BYTES = 1000
 _BUG = "kueuecore failed on this: a bug, please report it; the log of the server has more"
-# Of the time of a call: the rest is for reading the state, and for what a forecast does beyond its budget.
+# Share of a call's time; the rest is for reading the state and for a forecast that overruns.
 _SHARE_FOR_FUTURES = 0.5
 
 
@@ -120,7 +120,7 @@ class Answering:
         return Answer(document, (*sentences, *map(_said, left)))
 
     def _catch_up(self) -> list[JsonValue]:
-        """Take in what has changed since the last call; a cluster is followed from the first one on.
+        """Apply what has changed since the last call; a cluster is followed from the first one on.
 
         Returns:
             What there is to say about the state, such as kinds that may not be listed, in every answer again.
@@ -133,7 +133,7 @@ class Answering:
     def _by_command(self, tool: Tool, asked: JsonObject) -> JsonObject:
         arguments = [*tool.arguments(asked), "-o", "json"]
         if tool.command == "eta":
-            # Processes of its own would outlive a call that is given up.
+            # Worker processes would outlive a call that timed out.
             arguments += ["--workers=1", f"--budget={self._limits.seconds * _SHARE_FOR_FUTURES:g}"]
         answered = ask(self._source, tool.command, *arguments, given=tool.given(asked))
         if answered.code == ExitCode.BUG:
@@ -158,7 +158,7 @@ class Answering:
         return {**document, "about": about}
 
     def _cut(self, document: JsonObject) -> list[Left]:
-        """Make a document small enough, and say in it what is left.
+        """Make a document small enough, and record in it what was left out.
 
         Raises:
             NoAnswerError: It is too large even with single rows.

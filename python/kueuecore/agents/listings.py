@@ -48,7 +48,7 @@ class Listings:
             most_bytes: How large the page may be; it has at least one row.
 
         Raises:
-            ManifestError: The cursor is none.
+            ManifestError: The cursor is invalid.
         """
         outcome = self._outcome_of(state)
         quota = _quota_by_node(outcome.quota)
@@ -98,7 +98,7 @@ class Listings:
             most_bytes: How large the page may be; it has at least one row.
 
         Raises:
-            ManifestError: The cursor is none.
+            ManifestError: The cursor is invalid.
         """
         outcome = self._outcome_of(state)
         queue, namespace = text_at(asked, "cluster_queue"), text_at(asked, "namespace")
@@ -134,7 +134,7 @@ class Listings:
         }
 
     def _outcome_of(self, state: SettledState) -> RunOutcome:
-        """What was worked out for one page serves the next ones, too."""
+        """What was computed for one page serves the next ones, too."""
         with self._lock:
             if self._outcome is None or self._state is not state:
                 self._state = state
@@ -188,7 +188,9 @@ def _read_cursor(cursor: str) -> _Key | None:
     except (ValueError, TypeError, binascii.Error):
         place, kinds = (), []
     if kinds not in ([str], [str, int, str], [str, float, str]):
-        raise ManifestError.of("it is no cursor", field="cursor", remedy="pass nextCursor of the page before, as it is")
+        raise ManifestError.of(
+            "it is no cursor", field="cursor", remedy="pass nextCursor of the page before, unchanged"
+        )
     return place
 
 
@@ -213,7 +215,7 @@ def _quota_by_node(rows: Iterable[QuotaRow]) -> dict[tuple[str, str], list[JsonV
 
 
 def _cluster_queues(state: SettledState) -> dict[str, str]:
-    """ClusterQueues with the cohorts that their objects name: one without quota has no row that says so."""
+    """ClusterQueues with the cohorts that their objects name, since one without quota has no row."""
     objects = (manifest.object for manifest in state.world.of_kind("ClusterQueue"))
     return {
         text_at(plain, "metadata", "name"): text_at(plain, "spec", "cohortName") or text_at(plain, "spec", "cohort")

@@ -1,4 +1,4 @@
-"""Says an answer in three sentences, for people; everything in them is in the document, too."""
+"""Sums an answer up in three sentences, for people; all of it is in the document, too."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def say_explanation(document: JsonObject) -> Sentences:
     if not found and would != "Waits":
         obstacle = f"{obstacle}: as the head of a cycle it {_WOULD[would]}"
     workload = object_at(document, "workload")
-    # Kueue has said nothing yet about one that was never the head of its queue.
+    # Kueue has no message yet about one that was never the head of its queue.
     message = text_at(workload, "message") or (text_at(document, "message") if would == "Waits" else "")
     others = say_others(document, _named) or _holders(document)
     return _three(_standing({**workload, "message": message}), say_setback(document, _named) or obstacle, others)
@@ -105,7 +105,7 @@ def say_unblocking(document: JsonObject) -> Sentences:
 
 
 def say_what_if(document: JsonObject) -> Sentences:
-    """What would happen to the first job, whom it preempts, and who else moves."""
+    """What would happen to the first job, its victims, and who else moves."""
     asked = [*map(object_at, list_at(document, "workloads"))]
     settled = document.get("settled")
     moved = _moved(settled) if isinstance(settled, dict) else "ask with settle: true to see who else would move"

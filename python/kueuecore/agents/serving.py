@@ -62,7 +62,7 @@ def serve_http(server: Server[object], *, port: int, token: str, started: Callab
         transport_security=TransportSecuritySettings(
             allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names]
         ),
-        # There is no authorization server: who starts this server hands out the one token.
+        # There is no authorization server: the person who starts this server hands out its one token.
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{names[0]}"), resource_server_url=None),
         token_verifier=_OneToken(token),
     )
@@ -83,7 +83,7 @@ class _OneToken:
         self._token = token.encode()
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        # A comparison that ends at the first difference would tell how much is right.
+        # A comparison that stops at the first difference would leak how much is right.
         if not hmac.compare_digest(token.encode(), self._token):
             return None
         return AccessToken(token=token, client_id="kueuecore", scopes=[])

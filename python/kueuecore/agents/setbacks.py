@@ -9,7 +9,7 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 __all__ = ["say_others", "say_setback"]
 
 _DEACTIVATED = "Deactivated"
-# How reasons begin for which somebody on a node stays there.
+# How the reasons begin why a workload on a node stays there.
 _STAYS = ("no candidate", "a pod outside")
 
 # Names the first few of some.
@@ -17,11 +17,11 @@ Naming = Callable[[Iterable[str]], str]
 
 
 def say_setback(document: JsonObject, named: Naming) -> str:
-    """What keeps a workload from starting that is no obstacle of quota; empty if nothing does.
+    """What keeps a workload from starting besides quota; empty if nothing does.
 
     Args:
         document: The answer of `explain`.
-        named: Names the first few of some.
+        named: Lists the first few names.
     """
     workload = object_at(document, "workload")
     until = text_at(workload, "requeueAt")
@@ -49,7 +49,7 @@ def say_others(document: JsonObject, named: Naming) -> str:
 
     Args:
         document: The answer of `explain`.
-        named: Names the first few of some.
+        named: Lists the first few names.
     """
     workload = object_at(document, "workload")
     by = text_at(workload, "preemptedBy")
@@ -57,7 +57,7 @@ def say_others(document: JsonObject, named: Naming) -> str:
         return f"it was preempted by {by}"
     on_nodes = [object_at(holder) for holder in list_at(document, "onNodes")]
     if on_nodes:
-        # Who gives way to nobody is why it waits.
+        # It waits because of those that cannot be preempted.
         first = min(on_nodes, key=lambda holder: not text_at(holder, "why").startswith(_STAYS))
         who = named(text_at(holder, "heldBy") for holder in on_nodes)
         return f"on the nodes are {who}; of {text_at(first, 'heldBy')}: {text_at(first, 'why')}"

@@ -283,7 +283,7 @@ TOOLS = (
         name="history",
         title="What happened to a workload?",
         description=(
-            "Tells what happened to one workload, in order: queued, admitted, preempted by whom, requeued, finished. "
+            "Lists what happened to one workload, in order: queued, admitted, preempted and by which, finished. "
             "Use it for a workload that was evicted or waited long; `explain` is about now."
         ),
         takes={"workload": _WORKLOAD},

@@ -109,7 +109,7 @@ EXPLAIN = answer(
                     optional(record({"at": TEXT, "reason": TEXT, "message": TEXT})),
                     "its last eviction, if it has had no quota since",
                 ),
-                "keptFor": described(TEXTS, "those for whom a cycle keeps quota that it would get without any one"),
+                "keptFor": described(TEXTS, "a cycle keeps quota for these; without any one it would get it"),
                 "requeueAt": described(optional(TEXT), "until when it is not tried again"),
                 "admissionChecks": list_of(CHECK_STATE),
                 "note": optional(TEXT),
@@ -155,7 +155,7 @@ EXPLAIN = answer(
                     }
                 )
             ),
-            "who holds what it needs, and who of them may be preempted",
+            "who holds what it needs, and which of them may be preempted",
         ),
         "notPlaced": described(list_of(NOT_PLACED), "pod sets without a place in the topology"),
         "leftOut": described(TEXTS, "nodes of its flavors that take no pods"),

@@ -1,6 +1,6 @@
 """Says which workloads a search for victims spares because the preemptor would borrow (rules/04 §4.1, §4.4).
 
-The last attempt of a search is made without borrowing. It takes such workloads, and fails all the same, so its verdict
+The last attempt of a search is made without borrowing. It includes such workloads and still fails, so its verdict
 on them is that they are not enough.
 """
 
@@ -27,13 +27,13 @@ _NEVER = "Never"
 def with_borrowing(
     engine: Engine, workload: WorkloadState, pod_sets: Iterable[PodSetTrials], searches: tuple[Search, ...]
 ) -> tuple[Search, ...]:
-    """Return searches with the verdicts that borrowing is behind.
+    """Return searches with the verdicts that are due to borrowing.
 
     Args:
         engine: The engine.
         workload: The preemptor.
         pod_sets: Its trials.
-        searches: The searches as they were recorded.
+        searches: The recorded searches.
     """
     from kueuecore.answers.explanation import Fate
 

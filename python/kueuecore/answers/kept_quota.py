@@ -1,4 +1,4 @@
-"""Finds for whom a cycle keeps the quota that a workload would get otherwise (rules/05 §6.4)."""
+"""Finds the heads that a cycle keeps quota for, which a workload would get otherwise (rules/05 §6.4)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_CYCLES = 10
 
 
 def kept_for(engine: Engine, workload: WorkloadState, *, now: int) -> tuple[tuple[str, WorkloadState], ...]:
-    """Return the waiting workloads without any one of which a workload would get quota now.
+    """Return each waiting workload whose absence alone would let a workload get quota now.
 
     They head other ClusterQueues of its tree of cohorts. A cycle looks at them first, and keeps quota for them that
     they do not get yet. Each is taken out of a copy, and cycles run there.

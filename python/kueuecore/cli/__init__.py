@@ -57,7 +57,7 @@ def _main(arguments: Sequence[str], source: StateSource | None, given: str | Non
     options.source, options.given, options.program = source, given, program
     if source is not None:
         vars(options).update(source.settings)
-        # Whoever asks a state that is open has it as a whole.
+        # Questions about an open state return whole documents.
         options.all_namespaces = not getattr(options, "namespace", "")
     try:
         code: int = options.command(options)

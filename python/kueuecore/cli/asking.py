@@ -1,4 +1,4 @@
-"""Asks one state many questions: runs commands on it within this process, and returns what they print."""
+"""Asks many questions about one state: runs commands on it in this process, and returns what they print."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def ask(source: StateSource | None, command: str, *arguments: str, given: str = 
         given: What `-` stands for among them.
 
     Returns:
-        What it says; wrong arguments and questions without an answer are said too, with the exit code.
+        What it printed, also for wrong arguments and questions without an answer, with the exit code.
     """
     with captured() as said:
         code = main([command, *arguments], source=source, given=given)

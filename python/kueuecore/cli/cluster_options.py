@@ -1,4 +1,4 @@
-"""Options that name a cluster, which is read where a command has no STATE."""
+"""Options that name the cluster that a command without STATE reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of a command from a cluster: listed when it is asked for, followed once somebody waits for changes."""
+"""The state of a command from a cluster: listed on first use, followed once a caller waits for changes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ClusterSource:
         options: The options of `add_state`, without paths.
 
     Raises:
-        ManifestError: There is no cluster, it does not answer, or its objects make no state.
+        ManifestError: There is no cluster, it does not answer, or its objects are invalid.
     """
 
     def __init__(self, options: argparse.Namespace) -> None:
@@ -50,7 +50,7 @@ class ClusterSource:
         self._api, context = _connected(options)
         self.namespace: str = options.namespace or context.namespace
         self.title = context.name or self._api.host
-        # Some commands have no use for a time, a Configuration or gates.
+        # Some commands take no time, Configuration or gates.
         self._now: int | None = getattr(options, "now", None)
         self._asked: dict[str, Any] = {name: getattr(options, name, None) for name in ("config", "kueue")}
         self._gates: Sequence[tuple[str, bool]] = getattr(options, "feature_gates", ())
@@ -61,11 +61,11 @@ class ClusterSource:
         self._cluster: LiveCluster | None = None
         self._state: SettledState | None = None
         self._settled_version = 0
-        # Jobs that a question has named, and that have no Workload.
+        # Jobs without a Workload that a question named.
         self._jobs: dict[str, tuple[JsonObject, ...]] = {}
         self._notes: Sequence[str] = ()
         self.unlisted: Sequence[object] = ()
-        """The kinds that may not be listed, in a sentence each."""
+        """The kinds that may not be listed, each as a sentence."""
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -83,14 +83,14 @@ class ClusterSource:
             return self._live.wait(version, seconds=seconds)
 
     def manifests(self) -> tuple[Manifest, ...]:
-        """Return the objects, Workloads as far as decisions depend on them."""
+        """Return the objects; of Workloads only the fields that decisions read."""
         return tuple(self.state().world.manifests)
 
     def dumped(self, *, with_events: bool) -> list[JsonObject]:
-        """List everything anew, as the server has it.
+        """List everything again, unchanged.
 
         Args:
-            with_events: List Events too?
+            with_events: List Events too.
         """
         from kueuecore.kubernetes.cluster_objects import EVENT, known_kinds, list_objects
 
@@ -104,7 +104,7 @@ class ClusterSource:
         """Return the newest state, after cycles ran until nothing changed. Shared: fork its engine to change it.
 
         Args:
-            named: A job that is asked about: if it has no Workload, it is read too.
+            named: The job in question, which is read too if it has no Workload.
         """
         with self._lock, self._explained():
             live = self._live
@@ -198,7 +198,7 @@ class ClusterSource:
 
     @contextmanager
     def _explained(self, what: str = "") -> Iterator[None]:
-        """Turn what the server says into an error of the command."""
+        """Turn errors of the server into errors of the command."""
         from kueuecore.kubernetes.api import UnansweredError
 
         try:
@@ -208,7 +208,7 @@ class ClusterSource:
 
 
 def _unknown_namespaces(live: LiveCluster, engine: Engine) -> Iterator[JsonObject]:
-    """Namespaces that may not be listed, but have something in them: without them all would be lost."""
+    """Namespaces in use that may not be listed: without them, their workloads could not be admitted."""
     if not any(unlisted.kind == "Namespace" for unlisted in live.unlisted):
         return
     known = {text_at(plain, "metadata", "name") for plain in live.others if plain.get("kind") == "Namespace"}

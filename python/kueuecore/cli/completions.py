@@ -1,4 +1,4 @@
-"""What may follow in a command line, for kubectl, which completes the arguments of plugins with it."""
+"""Completions of a command line, for kubectl, which asks plugins for them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _values(action: argparse.Action | None) -> tuple[list[str], _Directive]:
 
 
 def _positional(parser: argparse.ArgumentParser, given: Sequence[str]) -> tuple[list[str], _Directive]:
-    """What the next argument that is no option may be."""
+    """What the next positional argument may be."""
     n_before, is_value = 0, False
     for word in given:
         action = _option(parser, word)

@@ -86,7 +86,7 @@ def _often(n: int) -> str:
 
 
 def _rows(steps: Sequence[Step]) -> Iterator[list[Cell]]:
-    """A row for each step; of a long wait, in which Kueue may have said thousands of things, the first and the last."""
+    """A row for each step; of a long wait, which may have thousands of messages, only the first and the last."""
     for is_waiting, group in groupby(steps, key=lambda step: step.what is What.WAITING):
         alike = list(group)
         n_hidden = len(alike) - 2 * _MAX_WAITING if is_waiting else 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from kueuecore._near_names import near_names
 from kueuecore._text import quoted, shown
@@ -18,6 +17,7 @@ __all__ = ["WORKLOAD_HELP", "find_workload", "named_workload"]
 
 WORKLOAD_HELP = "the workload or its job, as NAMESPACE/NAME or NAME, or the job as KIND/NAMESPACE/NAME"
 _MAX_NAMED = 5
+_FILE_ENDINGS = (".yaml", ".yml", ".json", ".gz", ".engine")
 
 
 def named_workload(state: SettledState, text: str, *, namespace: str = "") -> tuple[str, str]:
@@ -96,8 +96,8 @@ def _unknown(world: World, text: str, keys: Iterable[tuple[str, str]], jobs: lis
         written[near_name] for near_name in near_names(text, written, n=3) or near_names(bare, written, n=3)
     )
     otherwise = "write NAMESPACE/NAME, as `run -A` shows it" if written else "give a state with Workloads or jobs"
-    # Without files the cluster is asked, so a file alone is taken for the name.
-    if Path(text).is_file():
+    # Without a STATE the cluster is asked. By the name alone: agents must not learn which files there are.
+    if text.endswith(_FILE_ENDINGS):
         otherwise = f"to ask about the file, name the workload too: {shown(text)} NAMESPACE/NAME"
     remedy = f"write {' or '.join(near)}" if near else otherwise
     return Problem(f"there is no workload {quoted(text)}", remedy=remedy)

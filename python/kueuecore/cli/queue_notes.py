@@ -1,4 +1,4 @@
-"""Notes on the queues of a workload: why they take nothing, where Kueue's message does not say."""
+"""Notes on the queues of a workload: why they admit nothing, if Kueue's message does not say."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_QUEUE = "it names no LocalQueue: set spec.queueName, or the label kueue.x-k8
 
 
 class QueueNotes:
-    """Knows what keeps queues from taking a workload, where Kueue's message does not say it.
+    """Finds what keeps queues from admitting a workload, if Kueue's message does not say.
 
     Args:
         world: The objects; it knows which Namespaces were added.
@@ -33,7 +33,7 @@ class QueueNotes:
     def __init__(self, world: World, engine: Engine) -> None:
         self._world = world
         self._engine = engine
-        # Of thousands of workloads, most are in the same queues.
+        # Thousands of workloads share a few queues.
         self._known: dict[tuple[str, str, str | None], str] = {}
 
     def of(self, state: WorkloadState) -> str:
@@ -84,7 +84,7 @@ class QueueNotes:
             check = self._checks.get(name)
             activity = {} if check is None else activity_of(check)
             if check is not None and text_at(activity, "status") != "True":
-                why = text_at(activity, "message") or "its controller has not said anything yet"
+                why = text_at(activity, "message") or "its controller has not reported yet"
                 yield f"AdmissionCheck {name} is not active: {why}"
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Finds the workloads of a scenario that are meant, and what happened to them."""
+"""Finds named workloads of a scenario, and what happened to them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def histories_of(
     """Return what happened to the workloads or jobs of these names: for a JSON document, and as text.
 
     Raises:
-        ManifestError: A name means none of them.
+        ManifestError: A name matches none of them.
     """
     timelines = _timelines(outcome, names)
     return {"histories": [*map(timeline_document, timelines)]}, timelines_text(timelines, style, is_wide=is_wide)

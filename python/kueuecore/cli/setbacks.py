@@ -14,13 +14,13 @@ from kueuecore.times import nanoseconds
 __all__ = ["Kept", "backoff_lines", "check_lines", "evicted", "eviction_lines", "quota_kept", "why_kept"]
 
 Kept: TypeAlias = tuple[tuple[str, WorkloadState], ...]
-"""For whom quota is kept that a workload would get otherwise: the ClusterQueue, and its head."""
+"""Heads that quota is kept for, which a workload would get otherwise: ClusterQueue and head."""
 
 _NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 
 
 def quota_kept(state: SettledState, found: Explanation) -> Kept:
-    """For whom quota is kept, if another workload's turn left none for this one."""
+    """The heads that quota is kept for, if another workload's turn left none for this one."""
     if found.workload.stage is not Stage.PENDING or not found.workload.message.startswith(_NO_LONGER_FITS):
         return ()
     from kueuecore.answers.kept_quota import kept_for  # most answers need none of it
@@ -29,14 +29,14 @@ def quota_kept(state: SettledState, found: Explanation) -> Kept:
 
 
 def why_kept(queue: str, head: WorkloadState) -> str:
-    """Say for whom quota is kept."""
+    """Name the heads that quota is kept for."""
     kept = f"quota is kept for {head.key}, the head of ClusterQueue {queue}, which does not get it yet"
     keeps_none = "a queue with reclaimWithinCohort: Any keeps none (05 §6.4)"
     return f"{kept}: without it this workload would get quota now; {keeps_none}"
 
 
 def check_lines(row: Row) -> list[str]:
-    """What its admission checks say that are not ready, and since when."""
+    """The messages of its admission checks that are not ready, and since when."""
     lines = []
     for check in row.checks:
         name, state, since, message = (
@@ -45,7 +45,7 @@ def check_lines(row: Row) -> list[str]:
         if state == "Ready" or (state == "Pending" and row.state.stage is not Stage.QUOTA_RESERVED):
             continue
         when = f" since {since}" if since else ""
-        lines.append(f"admission check {name} is {state or 'Pending'}{when}: {message or 'it has given no message'}")
+        lines.append(f"admission check {name} is {state or 'Pending'}{when}: {message or 'no message'}")
     return lines
 
 

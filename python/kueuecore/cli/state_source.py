@@ -1,4 +1,4 @@
-"""Where a command's state comes from: files, or a cluster that is followed; read once, asked many times."""
+"""Where a command's state comes from: files that are read once, or a cluster that is followed."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class StateSource(Protocol):
     """A state that many questions are asked about. Safe to use from several threads.
 
     Attributes:
-        title: What it is, for people: the files, or the context of the cluster.
-        arguments: How a command names it, such as `("state.yaml", "--trusted")` or `("--context", "prod")`.
+        title: What people call it: the files, or the context of the cluster.
+        arguments: How a command line names it, such as `("state.yaml", "--trusted")` or `("--context", "prod")`.
     """
 
     title: str
@@ -101,7 +101,7 @@ class FileSource:
         return 1
 
     def wait(self, version: int, *, seconds: float) -> int:
-        """Return the version, after so many seconds if it is the same."""
+        """Return the version, after this many seconds if it is the same."""
         if version == self.version:
             time.sleep(seconds)
         return self.version

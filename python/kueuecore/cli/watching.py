@@ -1,4 +1,4 @@
-"""`--watch`: answers again whenever the cluster changes, and prints what is another answer."""
+"""`--watch`: asks again whenever the cluster changes, and prints answers that differ."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Answer(NamedTuple):
     Args:
         text: What to print.
         code: The exit code.
-        essence: What has to change for the answer to be another one: without times, which always do.
+        essence: What is compared with the answer before: without times, which always change.
     """
 
     text: str
@@ -33,17 +33,17 @@ class Answer(NamedTuple):
 
 def add_watch(out: argparse._ArgumentGroup) -> None:
     """Add `--watch`."""
-    help_text = "of a cluster: go on, and print the answer again whenever it changes; Ctrl-C ends it"
+    help_text = "follow the cluster, and print the answer again whenever it changes, until Ctrl-C"
     out.add_argument("-w", "--watch", action="store_true", help=help_text)
 
 
 def answer_or_watch(options: argparse.Namespace, answer: Callable[[], Answer], *, pause_seconds: float = 0.0) -> int:
-    """Print an answer; with `--watch` also every later one that differs, until nobody reads them.
+    """Print an answer; with `--watch` also every later one that differs, until the reader closes the pipe.
 
     Args:
         options: The options of the command, with `watch` and those that name a state.
         answer: Answers, from the newest state.
-        pause_seconds: How long to wait between answers at least.
+        pause_seconds: The least time between answers.
 
     Returns:
         The exit code of the last answer.
@@ -64,7 +64,7 @@ def answer_or_watch(options: argparse.Namespace, answer: Callable[[], Answer], *
         try:
             found = answer()
         except ManifestError as error:
-            # It was there before: it has been deleted.
+            # It was there before, so it has been deleted.
             to_stderr(f"{format_time(time.time_ns())}:", *map(str, error.problems))
             return ExitCode.OK
         if found.essence != last.essence:

@@ -1,6 +1,6 @@
 """What has happened to one workload, step by step: from its conditions, from Events, from a log, from a run.
 
-Every source finds the same plain facts, and all of them lead into one `Timeline`.
+Every source yields the same plain facts; merged, they make one `Timeline`.
 """
 
 from __future__ import annotations

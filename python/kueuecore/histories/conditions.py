@@ -1,4 +1,4 @@
-"""Finds the steps in a Workload itself: its conditions, its admission checks, its admission."""
+"""Finds the steps in the Workload itself: conditions, admission checks, admission."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kueuecore.times import saturated_ns
 __all__ = ["created_facts", "flavors_of", "stage_of", "steps_of_workload", "time_in"]
 
 _BEFORE = "Previously: "
-# What is certain about the order of steps within a second.
+# Steps within a second are in this order where it is certain.
 _STATUS, _RESET = "status", "reset"
 _POD_CONDITIONS = {
     "PodsReady": {"True": What.READY, "False": What.NOT_READY},
     "PodsScheduled": {"True": What.SCHEDULED, "False": What.SCHEDULED},
 }
-# What an eviction of which only the message is left was for.
+# The reason of an eviction that has only its message left.
 _REASONS = {
     "Exceeded the PodsReady timeout": "PodsReadyTimeout",
     "Evicted due to AdmissionCheck": "AdmissionCheck",
@@ -55,7 +55,7 @@ _READ = frozenset(
 
 
 def steps_of_workload(workload: JsonObject, *, cluster_queue: str = "") -> tuple[list[Found], list[str]]:
-    """Find what the conditions and checks of a Workload say about its past: each holds its last transition.
+    """Find what the conditions and checks of a Workload record: each holds its last transition.
 
     Args:
         workload: The Workload.
@@ -80,7 +80,7 @@ def steps_of_workload(workload: JsonObject, *, cluster_queue: str = "") -> tuple
 
 
 def stage_of(workload: JsonObject) -> str:
-    """Return where a Workload is by its conditions (rules/07 §1)."""
+    """Return the stage of a Workload by its conditions (rules/07 §1)."""
     for kind in ("Finished", "Admitted", "QuotaReserved"):
         if is_true(workload, kind):
             return kind
@@ -88,7 +88,7 @@ def stage_of(workload: JsonObject) -> str:
 
 
 def time_in(value: JsonObject | None, *path: str) -> int | None:
-    """Return the time at a path, in nanoseconds since 1970; `None` if there is none that can be read."""
+    """Return the time at a path, in nanoseconds since 1970; `None` if it is missing or unreadable."""
     text = text_at(value, *path)
     try:
         return saturated_ns(text) if text else None
@@ -110,7 +110,7 @@ def flavors_of(workload: JsonObject) -> str:
 
 
 def created_facts(workload: JsonObject, cluster_queue: str = "") -> Facts:
-    """Return what a Workload says about where it comes from and where it is queued."""
+    """Return the job of a Workload and where it is queued."""
     owners = list_at(workload, "metadata", "ownerReferences")
     owner = next(
         (entry for entry in owners if object_at(entry).get("controller") is True), owners[0] if owners else None
@@ -162,8 +162,8 @@ def eviction(at: int | None, reason: str, message: str, cause: str = "") -> Foun
     reason, _, derived = reason.partition("DueTo")
     cause = cause or derived
     if reason == "Deactivated":
-        told = message.partition(" due to ")[2]
-        cause = cause or next((known for words, known in _CAUSES.items() if told.startswith(words)), "")
+        cause_words = message.partition(" due to ")[2]
+        cause = cause or next((known for words, known in _CAUSES.items() if cause_words.startswith(words)), "")
         reason += f"DueTo{cause}" if cause else ""
     what = What.DEACTIVATED if reason.startswith("Deactivated") else What.EVICTED
     return Found(at=at, what=what, facts=replace(facts, cause=cause), reason=reason, message=message)
@@ -258,7 +258,7 @@ def _end(workload: JsonObject) -> Iterator[Found]:
         yield _of_condition(finished, What.FINISHED, facts_in(text_at(finished, "message")))
     if (at := time_in(workload, "metadata", "deletionTimestamp")) is not None:
         source = ("metadata.deletionTimestamp",)
-        yield Found(at=at, what=What.OTHER, message="its deletion was asked for", sources=source)
+        yield Found(at=at, what=What.OTHER, message="its deletion was requested", sources=source)
 
 
 def _others(workload: JsonObject) -> Iterator[Found]:

@@ -88,7 +88,7 @@ def steps_of_events(
         key: The `namespace/name` of the Workload.
         uid: Its UID: Events about an earlier Workload of that name are left out.
         jobs: Kind and name of each of its jobs.
-        source: What to call these sources: `event`, or `log`.
+        source: The name of this source: `event`, or `log`.
 
     Returns:
         The steps, and what is not recorded, in sentences.
@@ -144,7 +144,7 @@ def found_in_event(at: int, reason: str, message: str, *, is_of_job: bool = Fals
 
 
 def _each(step: Found, times: _Times, *, is_combined: bool) -> Iterator[Found]:
-    """The first and the last time; why it waits is one step, however often it was said."""
+    """The first and the last time; a repeated message about waiting is one step."""
     if times.count == 1:
         yield step
     elif step.what in (What.WAITING, What.OTHER):

@@ -1,4 +1,4 @@
-"""What a source knows about a step, before it is put into words."""
+"""What a source knows about a step, before it becomes a sentence."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Found:
         return self.at if self.at is not None else self.before or 0
 
     def joined(self, other: Self) -> Self:
-        """Return what two sources say of the same step; this one has the better time."""
+        """Merge two records of one step; this one has the better time."""
         return replace(
             self,
             facts=self.facts.filled(other.facts),

@@ -140,9 +140,9 @@ def _is_about(line: LogLine, key: str, refs: Collection[str]) -> bool:
 
 
 def _report(line: LogLine) -> Found:
-    told = "; ".join(f"{name}: {value}" for name, value in line.fields.items() if isinstance(value, str))
+    details = "; ".join(f"{name}: {value}" for name, value in line.fields.items() if isinstance(value, str))
     what = What.WAITING if line.message == "job waits" else What.OTHER
-    message = text_at(line.fields, "for") if what is What.WAITING else told
+    message = text_at(line.fields, "for") if what is What.WAITING else details
     orders = (("log", line.number),)
     sources = (f"log line {line.number}",)
     return Found(at=_second(line), what=what, reason=line.message, message=message, sources=sources, orders=orders)

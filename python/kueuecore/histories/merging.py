@@ -130,10 +130,10 @@ def _is_known(step: Found, known: Iterable[str]) -> bool:
 
 
 def in_order(steps: Iterable[Found], place: str = "pending") -> tuple[list[Found], str]:
-    """Sort by time, and at the same time by what may follow what.
+    """Sort by time, and within one time by the order in which steps can follow each other.
 
     Args:
-        steps: The steps; what is equal stays in this order.
+        steps: The steps; equal ones stay in this order.
         place: Where the workload was before: `pending`, `reserved`, `admitted` or `lost`.
 
     Returns:
@@ -144,14 +144,14 @@ def in_order(steps: Iterable[Found], place: str = "pending") -> tuple[list[Found
     for _, group in groupby(by_time, key=lambda step: (step.time, step.at is not None)):
         at_once = list(group)
         happened = {step.what for step in at_once}
-        # It loses quota that no record says it got: it had it before.
+        # It loses quota without a record of getting it, so it had it before.
         had_quota = What.RELEASED in happened and What.QUOTA_RESERVED not in happened
         if had_quota and happened & {What.PREEMPTED, What.EVICTED, What.DEACTIVATED}:
             place = "admitted"
         for step in _following(at_once, place):
             ordered.append(step)
             place = _LEADS_TO.get(step.what, place)
-    return _told_once(ordered), place
+    return _waits_joined(ordered), place
 
 
 def _following(left: list[Found], place: str) -> Iterator[Found]:
@@ -175,14 +175,14 @@ def _following(left: list[Found], place: str) -> Iterator[Found]:
         place = _LEADS_TO.get(step.what, place)
 
 
-def _told_once(steps: Iterable[Found]) -> list[Found]:
-    """Join why it waits, if that was said several times in a row."""
-    told: list[Found] = []
+def _waits_joined(steps: Iterable[Found]) -> list[Found]:
+    """Join waiting steps that repeat one message in a row."""
+    joined: list[Found] = []
     for step in steps:
-        last = told[-1] if told else None
+        last = joined[-1] if joined else None
         if last is None or step.what is not What.WAITING or (last.what, last.message) != (step.what, step.message):
-            told.append(step)
+            joined.append(step)
             continue
         count, until = last.count + step.count, step.until if step.until is not None else step.at
-        told[-1] = replace(last.joined(step), count=count, until=until if until != last.at else None)
-    return told
+        joined[-1] = replace(last.joined(step), count=count, until=until if until != last.at else None)
+    return joined

@@ -76,7 +76,7 @@ def reason_and_cause(event: str) -> tuple[str, str]:
 
 
 def was_combined(message: str) -> tuple[str, bool]:
-    """Return a message without the words by which a recorder marks that it stands for similar ones."""
+    """Return a message without the mark of a recorder that combined similar ones, and whether it had one."""
     return message.removeprefix(_COMBINED), message.startswith(_COMBINED)
 
 

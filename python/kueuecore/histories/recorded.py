@@ -37,8 +37,8 @@ def history_of(
     evictions. What none of them has is named in `missing`.
 
     Args:
-        workload: The Workload as it is stored.
-        events: Events, of `v1` or `events.k8s.io/v1`; those about others do not matter.
+        workload: The stored Workload.
+        events: Events, of `v1` or `events.k8s.io/v1`; those about other objects are ignored.
         log: What `kueuecore serve` logged, by `read_log`.
         objects: All objects: they have the names behind UIDs, and the ClusterQueue of each LocalQueue.
 
@@ -92,7 +92,7 @@ def history_of_gone(
         if f"{text_at(about, 'namespace')}/{text_at(about, 'name')}" == key and not _is_workload(about)
     }
     if key not in names:
-        # The job's Event names the Workload that was made for it.
+        # The job's Event names its Workload.
         said = (text_at(event, "message") for event in known if text_at(event, "reason") == "CreatedWorkload")
         made = [message.partition(": ")[2] for message in said]
         key = next((name for name in reversed(made) if name in names and jobs), "")
@@ -128,7 +128,7 @@ def _cluster_queue(workload: JsonObject, objects: Iterable[JsonObject]) -> str:
 
 
 def _forgotten(workload: JsonObject, found: Sequence[Found]) -> list[str]:
-    """What a Workload has counted and nothing else has recorded."""
+    """What only the counters of a Workload show."""
     said = []
     there = Counter(
         "Preempted" if step.what is What.PREEMPTED else _reason(step) for step in found if step.what in _LOST

@@ -1,4 +1,4 @@
-"""The history of a workload of our own runs: cycles on a state, and runs through virtual time."""
+"""The history of a workload in a run: cycles on a state, and runs through virtual time."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def history_of_cycles(
     before, missing = steps_of_workload(given, cluster_queue=state.cluster_queue or "")
     own, _ = steps_of_workload(after, cluster_queue=state.cluster_queue or "")
     if given and not any(step.what is What.CREATED for step in before) and settled.log:
-        # What has no time of creation is created when the run begins.
+        # An object without a creation time is created when the run begins.
         facts = created_facts(given, state.cluster_queue or "")
         before.append(Found(at=settled.log[0][0], what=What.CREATED, facts=facts, sources=("run",)))
     of_cycles = [found for at, entry in settled.log for found in _of_entry(at, entry, state.key)]
@@ -107,7 +107,7 @@ def history_of_run(run: Run, key: str, *, job: str = "") -> Timeline:
 
 
 def _of_entry(at: int, entry: Decision | tuple[Event, ...], key: str) -> Iterator[Found]:
-    """What a cycle, or the reconciling after it, says of a workload."""
+    """What a cycle, or the reconcile after it, reports about a workload."""
     if not isinstance(entry, Decision):
         yield from (_of_event(at, event, "reconcile") for event in entry if event.key == key)
         return
@@ -132,7 +132,7 @@ def _of_event(at: int, event: Event, source: str) -> Found:
 
 
 def _created_facts(log: UsageLog, number: int, state: WorkloadState | None, job: str) -> Facts:
-    """Where it comes from; of one that the run no longer holds, only its ClusterQueue is known."""
+    """Its job and queue; if the run no longer holds it, only its ClusterQueue is known."""
     if state is None:
         home = int(log.home[number])
         return Facts(owner=job, queue=log.queue_names[home] if home >= 0 else "")
@@ -151,7 +151,7 @@ def _of_steps(run: Run, number: int, created: Facts) -> Iterator[Found]:
 
 
 def _reservations(log: UsageLog, number: int) -> Iterator[Found]:
-    """When it got quota: a change of what it holds while it runs is none."""
+    """When it got quota; changes of its quota while it runs do not count."""
     released = None
     for change in (log.workload == number).nonzero()[0].tolist():
         at = int(log.time[change])
@@ -169,7 +169,7 @@ def _reservations(log: UsageLog, number: int) -> Iterator[Found]:
 
 
 def _preemptions(run: Run, number: int) -> Iterator[Found]:
-    """Who preempted it, and whom it preempted."""
+    """Its preemptors and its victims."""
     table, keys, reasons = run.preemption_table, run.workload_keys, run.engine.names().reasons
     for row in table[(table["workload"] == number) | (table["preemptor"] == number)]:
         at, reason = int(row["time"]), reasons[int(row["reason"])]
@@ -187,6 +187,6 @@ def _state(engine: Engine, namespace: str, name: str) -> WorkloadState | None:
 
 
 def _last_stage(found: Iterable[Found]) -> str:
-    """Where a Workload was that the run no longer holds."""
+    """The stage of a Workload that the run no longer holds."""
     whats = [step.what for step in found]
     return "Deleted" if What.DELETED in whats else "Finished" if What.FINISHED in whats else ""

@@ -44,11 +44,11 @@ class What(StrEnum):
     RELEASED = "QuotaReleased"
     """The quota that it held is free again."""
     HELD_BACK = "HeldBack"
-    """It is not queued until something happens, or until a time."""
+    """It is not queued until a time, or until something changes."""
     REQUEUED = "Requeued"
     """It is queued again."""
     DEACTIVATED = "Deactivated"
-    """It is switched off: `spec.active` is false, or is about to be."""
+    """It is deactivated: `spec.active` is false, or is about to be."""
     FINISHED = "Finished"
     """Its job has ended."""
     DELETED = "Deleted"
@@ -65,8 +65,8 @@ class Step:
         at: When, in nanoseconds since 1970; `None`: the time is no longer recorded.
         before: A time before which it happened, if `at` is unknown.
         what: What happened.
-        by: The workload that caused it, as `namespace/name`; empty if none did, or if it cannot be found any more.
-        cluster: The worker of a fleet on which it happened to the copy there; empty for the Workload itself.
+        by: The workload that caused it, as `namespace/name`; empty if none did, or if it is unknown.
+        cluster: The worker of a fleet whose copy it happened to; empty for the Workload itself.
         rule: The section of docs/rules, such as `04 §4.1`; empty if no rule is behind it.
         sentence: What happened, without a full stop.
         reason: Kueue's reason, if there is one.
@@ -97,9 +97,9 @@ class Timeline(Keyed):
     Args:
         namespace: Its namespace.
         name: Its name.
-        stage: Where it is now: `Pending`, `QuotaReserved`, `Admitted`, `Finished`, or `Deleted`; empty if unknown.
+        stage: Its stage now: `Pending`, `QuotaReserved`, `Admitted`, `Finished`, or `Deleted`; empty if unknown.
         steps: The steps, in order of time.
-        missing: What was not recorded, or is no longer, in sentences.
+        missing: What is not, or no longer, recorded, as sentences.
     """
 
     namespace: str

@@ -44,7 +44,7 @@ class Uids:
                 self._jobs[uid] = f"{kind} {namespace}/{name}"
 
     def resolved(self, facts: Facts) -> Facts:
-        """Return facts with the name behind their UID, as far as the objects show it."""
+        """Return facts with the name behind their UID, if the objects show it."""
         if facts.by or not (facts.by_uid or facts.by_job_uid):
             return facts
         if (workload := self._workloads.get(facts.by_uid)) is not None:

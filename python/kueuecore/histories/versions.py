@@ -1,4 +1,4 @@
-"""The history of a workload whose every version was seen, such as one of a fleet."""
+"""The history of a workload from all its versions, such as one of a fleet."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def history_of_versions(versions: Sequence[WorkloadVersion], *, keys: Mapping[st
     Nothing is lost between two versions, so nothing is missing; times are those at which a version was stored.
 
     Args:
-        versions: The versions in their order; those without a cluster are of the manager.
+        versions: The versions in their order; those without a cluster are the manager's.
         keys: The `namespace/name` of Workloads by UID.
 
     Raises:
@@ -36,7 +36,7 @@ def history_of_versions(versions: Sequence[WorkloadVersion], *, keys: Mapping[st
         raise ValueError("versions: there is none")
     uids = Uids((), keys)
     found: list[Found] = []
-    # By cluster, where the Workload is, and what its versions have said so far.
+    # By cluster: the stage of the Workload, and the steps that its versions have shown.
     places: dict[str, str] = {}
     said: dict[str, set[tuple[object, ...]]] = {}
     for version in versions:
@@ -61,7 +61,7 @@ def history_of_versions(versions: Sequence[WorkloadVersion], *, keys: Mapping[st
 
 
 def _what(step: Found) -> tuple[object, ...]:
-    """What a step says, to tell whether an earlier version said it too."""
+    """What identifies a step, to skip those that an earlier version already showed."""
     if step.what is What.CREATED:
         return (step.what,)
     if step.what is What.DEACTIVATED:

@@ -1,4 +1,4 @@
-"""Puts a step into words, with the rule behind it. Every source is worded here, so all say the same."""
+"""Writes the sentence of a step, with its rule. All sources are worded here, so they agree."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _ENDED = {"Succeeded": "its job has succeeded", "Failed": "its job has failed"}
 
 
 def step_of(found: Found) -> Step:
-    """Put what was found into words."""
+    """Write the sentence of a step."""
     rule, sentence = _WORDS[found.what](found)
     if found.facts.place:
         sentence += f" (on {found.facts.place})"
@@ -193,8 +193,8 @@ def _evicted(found: Found) -> tuple[str, str]:
     if cause:
         why += f", as {_CAUSES.get(cause, cause)}"
         rule = _CAUSE_RULES.get(cause, rule) if reason == "Deactivated" else rule
-    told = _said(found) if reason in ("AdmissionCheck", "NodeFailures") else ""
-    return rule, f"evicted: {why}{told}"
+    why_so = _said(found) if reason in ("AdmissionCheck", "NodeFailures") else ""
+    return rule, f"evicted: {why}{why_so}"
 
 
 def _held_back(found: Found) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Keeps what was listed of a large cluster in the user's cache folder: the next question asks for changes only."""
+"""Keeps the lists of a large cluster in the user's cache folder, so that the next question asks only for changes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from kueuecore.version import version
 __all__ = ["CachedCluster", "ClusterCache"]
 
 _FORMAT = "kueuecore.cluster/1"
-# Older than any server remembers changes.
+# No server remembers changes for longer.
 _MAX_AGE_SECONDS = 3600.0
 _MAX_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class CachedCluster:
-    """A cluster as it was.
+    """A cluster at one time.
 
     Args:
         versions: `resourceVersion` up to which each large kind was read.
@@ -42,7 +42,7 @@ class CachedCluster:
 
 
 class ClusterCache:
-    """A file of one cluster, that only its owner can read. Whatever is wrong with it, there is just no cache.
+    """A file of one cluster that only its owner can read. A damaged file counts as none.
 
     Args:
         host: URL of the API server.
@@ -56,7 +56,7 @@ class ClusterCache:
         self.path = (folder or _user_folder()) / "clusters" / name
 
     def read(self, *, now: float) -> CachedCluster | None:
-        """Return what was written; None if there is nothing that can be used.
+        """Return what was written; None if it is missing or unusable.
 
         Args:
             now: The time in seconds since 1970.
@@ -76,7 +76,7 @@ class ClusterCache:
             return None
 
     def write(self, cluster: CachedCluster) -> None:
-        """Replace the file; failing to is no error."""
+        """Replace the file; failure is no error."""
         head = {"format": _FORMAT, "versions": dict(cluster.versions), "writtenAt": cluster.written_at}
         lines = [json.dumps(head), json.dumps(cluster.objects, separators=(",", ":"))]
         with suppress(OSError):
@@ -87,14 +87,14 @@ class ClusterCache:
 
 
 def _is_private(found: os.stat_result) -> bool:
-    """Whether only its owner can write it, who is the user; Windows has other rights."""
+    """Whether the user owns it and nobody else can write it; Windows has other rights."""
     if sys.platform == "win32":
         return True
     return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _user_folder() -> Path:
-    """The folder that a system has for what may be deleted."""
+    """The system's folder for caches."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "kueuecore"
     if sys.platform == "darwin":

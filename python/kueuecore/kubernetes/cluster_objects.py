@@ -18,16 +18,16 @@ __all__ = ["EVENT", "Listed", "Listing", "Unlisted", "known_kinds", "kueue_objec
 
 _EVENTS = Kind("Event", "v1", "events", is_namespaced=True)
 EVENT: Mapping[str, tuple[str, str]] = {_EVENTS.name: (_EVENTS.api_version, _EVENTS.plural)}
-"""Events, which no decision depends on: what to add to `Api.kinds` to list them too."""
+"""Events, which no decision depends on: add this to `Api.kinds` to list them too."""
 _N_THREADS = 4
-# What is read of a group whose newest version a cluster does not serve yet, newest first.
+# Versions to read if a cluster does not serve the newest yet, newest first.
 _OLDER = ("v1beta2", "v1beta1", "v1alpha1")
 _ABSENT = 404
 _FORBIDDEN = 403
 _NAMESPACE = "kueue-system"
 _DEPLOYMENT = "kueue-controller-manager"
 _OF_KUEUE = "app.kubernetes.io/name=kueue"
-# What an answer leaves out without a kind.
+# What an answer leaves out if a kind may not be read.
 _WITHOUT: Mapping[str, str] = {
     "Namespace": "the labels that namespaceSelectors ask for",
     "LimitRange": "the defaults and limits of LimitRanges",
@@ -90,7 +90,7 @@ class Unlisted:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What was read of a cluster.
+    """What was read from a cluster.
 
     Args:
         kinds: The objects of each kind, in an order in which they can be applied.
@@ -133,7 +133,7 @@ def known_kinds(api: Api) -> dict[str, tuple[str, str]]:
 
 
 def list_objects(api: Api, kinds: Iterable[str], namespace: str = "") -> Listing:
-    """List kinds, several at a time; where that is forbidden, those of one namespace.
+    """List kinds, several at a time; if that is forbidden, only in one namespace.
 
     Nodes and Pods are listed only if a flavor names a topology: nothing else asks for them.
 
@@ -185,7 +185,7 @@ def kueue_objects(api: Api) -> tuple[JsonObject, ...]:
 def _read(
     api: Api, path: str, api_version: str = "", kind: str = "", *, query: Mapping[str, str] | None = None
 ) -> JsonObject | None:
-    """Return an object, with its type if that is given; None if there is none, or it may not be read."""
+    """Return an object, with its type if given; None if it is missing or may not be read."""
     try:
         found = api.get(path, query)
     except RefusedError:
@@ -221,7 +221,7 @@ def _of_namespace(api: Api, kind: Kind, namespace: str) -> Listed:
 def _listed(api: Api, kind: str, namespace: str = "") -> Listed:
     api_version = api.kinds[kind][0]
     objects, version = list_all(api, kind, namespace=namespace)
-    # In a list, built-in objects lack both.
+    # Lists of built-in kinds omit both.
     whole = tuple(entry if "kind" in entry else {"apiVersion": api_version, "kind": kind, **entry} for entry in objects)
     return Listed(kind, whole, version)
 

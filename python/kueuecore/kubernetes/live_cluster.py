@@ -1,4 +1,4 @@
-"""What decisions depend on in a cluster, in an engine that takes in its changes: listed once, then followed."""
+"""Holds what decisions depend on in a cluster in an engine: listed once, then kept up to date."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Configure: TypeAlias = Callable[[Sequence[JsonObject]], Configuration]
 
 _WORKLOAD = "Workload"
 _KEPT = frozenset(kind.name for kind in KINDS if kind.is_kept)
-# Fewer are listed as fast as their changes are asked for.
+# Listing fewer is as fast as asking for their changes.
 _MANY = 500
-# A server sends what has already happened at once.
+# A server sends past changes at once.
 _IDLE_SECONDS = 0.1
 _PATIENCE_SECONDS = 10.0
 # Changes come in bursts: a cycle writes many workloads.
 _BURST_SECONDS = 0.2
-# Old enough that a server may soon have forgotten what came after it, or so far behind that reading it takes long.
+# Older, and a server may soon forget the changes since then, or replaying them takes long.
 _OLD_SECONDS = 120.0
 _FAR_BEHIND = 300
 _LOOK_SECONDS = 60.0
@@ -66,9 +66,9 @@ class LiveCluster:
         self._followed: set[str] = set()
         self._opened: dict[str, threading.Event] = {}
         self.version = 0
-        """How often something has changed."""
+        """Grows with each change."""
         self.problems: list[Problem] = []
-        """Objects that the engine refuses, and so leaves out."""
+        """Objects that the engine refused, which are left out."""
         self._begin()
 
     @property
@@ -122,7 +122,7 @@ class LiveCluster:
         self._api.close()
 
     def keep(self) -> None:
-        """Write the cache, if there is one and that is worth it."""
+        """Write the cache, if there is one and enough has changed."""
         with self._lock:
             self._take_news()
             large = {kind: n for kind, n in self._counts().items() if n >= _MANY}
@@ -167,7 +167,7 @@ class LiveCluster:
         self.version += 1
 
     def _look_at_kueue(self) -> None:
-        """Begin anew if Kueue has another Configuration, with which it has started again."""
+        """Start over if Kueue has restarted with another Configuration."""
         if time.monotonic() - self._looked_at < _LOOK_SECONDS:
             return
         self._looked_at = time.monotonic()
@@ -182,7 +182,7 @@ class LiveCluster:
         return {kind: len(objects) for kind, objects in self._objects.items()} | {_WORKLOAD: len(self._engine)}
 
     def _replace(self, listed: Listed) -> None:
-        """Take a list for all objects of a kind."""
+        """Replace all objects of a kind by a list."""
         kind, found = listed.kind, _by_key(listed.objects)
         if kind == _WORKLOAD:
             before: Mapping[_Key, object] = dict.fromkeys(filter(None, self._engine._core.workload_keys()))
@@ -252,7 +252,7 @@ class LiveCluster:
                 self._has_news.set()
 
     def _catch_up(self) -> None:
-        """Take in what happened before now."""
+        """Apply past changes."""
         until = time.monotonic() + _PATIENCE_SECONDS
         for opened in self._opened.values():
             opened.wait(max(0.0, until - time.monotonic()))
@@ -260,7 +260,7 @@ class LiveCluster:
             pass
 
     def _take_news(self, *, wait: float = 0.0) -> bool:
-        """Take in what was heard; returns whether there was anything.
+        """Apply the events received; returns whether there were any.
 
         Args:
             wait: Seconds to wait for the first.
@@ -272,7 +272,7 @@ class LiveCluster:
                 taken.append(self._news.get(timeout=wait) if wait and not taken else self._news.get_nowait())
             except queue.Empty:
                 break
-        # Of each object the last event counts, so that a burst is applied at once.
+        # Only the last event of each object counts, so a burst is applied at once.
         changed: dict[tuple[str, str, str], JsonObject] = {}
         for entry in taken:
             if entry.listed is not None:
@@ -315,7 +315,7 @@ def _loaded(cached: CachedCluster | None, configuration: Configuration) -> Engin
 
 
 def _whole(api: Api, kind: str, objects: Iterable[JsonObject]) -> Iterable[JsonObject]:
-    """Objects of a list with their kind, which built-in ones lack there."""
+    """Objects of a list with their kind, which lists of built-in kinds omit."""
     api_version = api.kinds[kind][0]
     return (plain if "kind" in plain else {"apiVersion": api_version, "kind": kind, **plain} for plain in objects)
 

@@ -1,4 +1,4 @@
-"""The application: the addresses of the page, and what each answers."""
+"""The application: its routes, and what each returns."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def application(
 
 
 class _Pages:
-    """Turns what a handler shows into a page, and failures into pages that say what to do."""
+    """Renders what handlers return, and failures as pages that say what to do."""
 
     def __init__(self, title: str, views: Views | None = None, *, is_live: bool = False) -> None:
         self._title = title
@@ -79,7 +79,7 @@ class _Pages:
         self._is_live = is_live
 
     def endpoint(self, handler: _Handler) -> _Endpoint:
-        """Return an endpoint; a handler that is no coroutine runs in a thread."""
+        """Return an endpoint; plain functions run in a thread."""
 
         async def answer(request: Request) -> Response:
             try:
@@ -101,12 +101,12 @@ class _Pages:
         return answer
 
     def not_found(self, request: Request, error: Exception) -> Response:
-        """Answer a request for what is not there."""
+        """Answer 404."""
         status = error.status_code if isinstance(error, HTTPException) else 404
         return self._failure(request, status, "No such page", [f"Nothing is at {request.url.path}."], _GONE)
 
     def bug(self, request: Request, error: Exception) -> Response:
-        """Answer a request that has failed by a mistake of ours."""
+        """Answer 500: a bug."""
         says = "This is a bug in kueuecore: please report it with what the command has printed. Other pages work."
         return self._failure(request, 500, "This page has failed", [type(error).__name__], says)
 

@@ -1,4 +1,4 @@
-"""Who may see the page: browsers on this machine that have the token which the command printed; and only reading."""
+"""Who may see the page: browsers on this machine with the token that the command printed, and only to read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FROM_OTHERS = ("same-site", "cross-site")
 
 
 class Guard:
-    """Refuses requests of strangers, and adds the headers that keep pages to themselves.
+    """Refuses requests without the token or from other origins, and adds the headers that isolate pages.
 
     Args:
         app: What it guards.
@@ -61,7 +61,7 @@ class Guard:
         await answer(scope, receive, guarded)
 
     def _refused(self, request: Request) -> Response | None:
-        """Return the answer to a request that does not get a page; None if it does."""
+        """Return the refusal of a request; None if it is allowed."""
         if request.headers.get("host") not in self._hosts:
             says = f"Open http://{self._hosts[0]}/ with the token that kueuecore ui has printed."
             return _page(403, "Not this address", says)
@@ -81,7 +81,7 @@ class Guard:
         return secrets.compare_digest(given.encode(), self._token.encode())
 
     def _entered(self, request: Request) -> Response:
-        """Keep the token as a cookie, and go on without it: it should not stay in the address."""
+        """Store the token as a cookie and redirect, so that it does not stay in the address."""
         rest = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != "token"])
         # A path with two slashes would lead to another host.
         path = "/" + request.url.path.lstrip("/") + (f"?{rest}" if rest else "")
@@ -97,7 +97,7 @@ def _forbidden() -> Response:
 
 
 def _page(status: int, title: str, says: str, *, goes_to: str = "") -> Response:
-    """A page without style or script, as those need the token too."""
+    """A page without style or script, since those need the token too."""
     to = html.escape(goes_to)
     refresh = f'<meta http-equiv="refresh" content="0; url={to}">' if goes_to else ""
     body = f'<p><a href="{to}">Open the page</a></p>' if goes_to else f"<p>{html.escape(says)}</p>"

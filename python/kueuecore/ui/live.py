@@ -1,4 +1,4 @@
-"""Tells open pages that the state has changed, as server-sent events."""
+"""Notifies open pages of changes, as server-sent events."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _MOST = 200
 
 @dataclass(frozen=True, slots=True)
 class DomainUse:
-    """What is used of one resource in a domain.
+    """Usage of one resource in a domain.
 
     Args:
         capacity: The amounts.

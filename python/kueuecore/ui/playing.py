@@ -1,4 +1,4 @@
-"""Plays a state forward: it becomes the start of a scenario in which its workloads run for some time."""
+"""Plays a state forward: simulates it with a run time for each workload."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ class PlayForm:
 
     @classmethod
     def of(cls, asked: Mapping[str, str]) -> PlayForm:
-        """Read what was filled in."""
+        """Read the form."""
         runs, waits, until = (asked.get(name, usual).strip() for name, usual in _USUAL.items())
         return cls(runs, waits, until)
 
     @property
     def question(self) -> tuple[str, str, str]:
-        """What tells this run from others of the same state."""
+        """What distinguishes this run from others of the same state."""
         return self.runs, self.waits, self.until
 
     def refused(self, error: ManifestError) -> PlayForm:
-        """Return the form with what is wrong."""
+        """Return the form with its problems."""
         by_field: dict[str, list[str]] = {}
         for problem in error.problems:
             by_field.setdefault(_FIELDS.get(problem.field, ""), []).append(str(problem))

@@ -51,7 +51,7 @@ PARTS = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command has answered.
+    """The answer of a command.
 
     Args:
         document: The answer as data; empty if there is none.
@@ -72,7 +72,7 @@ class Answer:
 
 
 def parts(*, is_pending: bool) -> list[Part]:
-    """Return the questions that make sense: those that have a command, and for one that waits how it gets quota."""
+    """Return the questions that apply: `unblock` and `eta` only while it waits."""
     has_history = find_spec("kueuecore.cli.commands.history") is not None
     names = ["why", *(["unblock", "eta"] if is_pending else []), *(["history"] if has_history else [])]
     return [part for part in PARTS if part.name in names]
@@ -102,7 +102,7 @@ def ask_part(source: StateSource, part: Part, key: str, asked: Mapping[str, str]
 
 
 def answer_of(answered: Answered, *, given: str = "") -> Answer:
-    """Read what a command has said.
+    """Read the output of a command.
 
     Args:
         answered: What it said.
@@ -117,7 +117,7 @@ def answer_of(answered: Answered, *, given: str = "") -> Answer:
 
 
 def problems_in(answered: Answered) -> list[str]:
-    """Return why a command has no answer, without what is said beside that."""
+    """Return why a command has no answer, without its other lines."""
     lines = [line for line in answered.lines if not line.startswith(("note: ", "warning: ", "usage: ", " "))]
     if answered.code == ExitCode.BUG:
         what = lines[-2] if len(lines) > 1 else "it has said nothing"
@@ -144,7 +144,7 @@ def list_command(source: StateSource, *arguments: str) -> str:
 
 
 def _cut(document: JsonObject) -> JsonObject:
-    """Of the lists in an explanation that may have thousands of rows, keep the first, and how many more there are."""
+    """Keep the first rows of long lists in an explanation, and how many more there are."""
     if not document:
         return document
     ahead = list_at(document, "workload", "whyAhead")

@@ -118,7 +118,7 @@ def bars_of(rows: Sequence[QuotaRow], kind: str, name: str) -> list[QuotaBar]:
 
 
 def walked(roots: Sequence[TreeNode]) -> Iterator[tuple[TreeNode, int]]:
-    """Yield every node that is shown, with how many lists end after it: a template needs no recursion for that."""
+    """Yield every shown node, with how many lists end after it, so that the template needs no recursion."""
     todo = [(node, 1) for node in reversed(roots)]
     while todo:
         node, n_ends = todo.pop()
@@ -132,7 +132,7 @@ def _order(node: TreeNode) -> tuple[bool, str]:
 
 
 def _cut(roots: Sequence[TreeNode]) -> None:
-    """Leave the children of lower cohorts to pages of their own where they are too many for one."""
+    """Move the children of lower cohorts to their own pages if there are too many for one."""
     n_bars, level = 0, list(roots)
     while level:
         n_bars += sum(1 + len(node.bars) for node in level)
@@ -203,7 +203,7 @@ def _lent(rows: Sequence[QuotaRow]) -> list[int]:
 
 
 def _idle(row: QuotaRow) -> int:
-    """What a node could lend of what it does not use."""
+    """How much unused quota a node could lend."""
     total, usage = units_of(row.resource, row.subtree_quota), units_of(row.resource, row.usage)
     kept = 0 if row.lending_limit is None else max(0, total - units_of(row.resource, row.lending_limit))
     return max(0, total - max(usage, kept))

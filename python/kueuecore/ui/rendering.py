@@ -1,4 +1,4 @@
-"""Renders the templates. All text is escaped: names and messages of objects are written by strangers."""
+"""Renders the templates. All text is escaped: names and messages of objects come from strangers."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _finalized(value: object) -> object:
-    """Show control characters and changes of direction as escapes, but keep the lines of commands and forms."""
+    """Escape control characters and changes of direction, but keep line breaks of commands and forms."""
     if isinstance(value, str) and not hasattr(value, "__html__") and not value.isprintable():
         return "".join(part if part in _LAYOUT else escaped(part) for part in re.split(r"([\n\t])", value))
     return value

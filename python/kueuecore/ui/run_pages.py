@@ -24,7 +24,7 @@ _KEPT = 4
 
 
 class RunPages:
-    """What the address of the timeline shows.
+    """The handler of the timeline.
 
     Args:
         run: The run of a scenario.
@@ -45,7 +45,7 @@ class RunPages:
         return {"/timeline": self.timeline}
 
     async def timeline(self, request: Request) -> Shown:
-        """A run at the step that is asked for, or the form that plays a state forward."""
+        """A run at the requested step, or the form that plays a state forward."""
         asked = request.query_params
         if self._run is not None:
             return _shown(self._run, asked.get("at", ""), form=None, name="")

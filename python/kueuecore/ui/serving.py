@@ -81,7 +81,7 @@ class PageServer(uvicorn.Server):
 
 
 def serve_page(server: PageServer, say: Callable[[str], None], *, opens: bool) -> None:
-    """Say where the page is, and serve it until Ctrl-C.
+    """Print the address of the page, and serve it until Ctrl-C.
 
     Args:
         server: The server.

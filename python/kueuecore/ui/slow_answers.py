@@ -1,4 +1,4 @@
-"""Answers that take seconds or minutes: each in a thread of its own, the same question only once."""
+"""Answers that take seconds or minutes: each in its own thread, equal questions only once."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LOOK_SECONDS = 0.5
 
 
 class GoneError(Exception):
-    """The reader has left before the answer came."""
+    """The reader left before the answer came."""
 
 
 class SlowAnswers(Generic[_T]):
-    """Works out answers beside the server, and keeps the last ones.
+    """Computes answers beside the server, and keeps the last ones.
 
     Args:
         is_kept: Whether an answer may be given again to the same question.

@@ -31,7 +31,7 @@ _MOST_NODES = 200
 
 
 class StatePages:
-    """What the addresses of a state show.
+    """The handlers of a state.
 
     Args:
         source: The state.
@@ -44,7 +44,7 @@ class StatePages:
         self._views = views
         self._live = live
         self._quick: SlowAnswers[Answer] = SlowAnswers(lambda answer: answer.is_good)
-        # A reader who goes from one workload to the next does not wait for what the last one has asked.
+        # Going from one workload to the next does not wait for the answers about the last one.
         self._slow: SlowAnswers[Answer] = SlowAnswers(lambda answer: answer.is_good)
         self._forms: SlowAnswers[WhatIfForm] = SlowAnswers(lambda form: True)
 
@@ -126,7 +126,7 @@ class StatePages:
         return Shown("workloads", facts)
 
     def workload(self, request: Request) -> Shown:
-        """One workload, with the questions about it, which are answered later."""
+        """One workload; the answers about it load later."""
         view = self._views.newest()
         row = _row(view, request.path_params)
         status = dict(row.state.status)
@@ -163,7 +163,7 @@ class StatePages:
         return Shown("part", facts)
 
     async def what_if(self, request: Request) -> Shown:
-        """The form that tries changes, with what would move."""
+        """The form that tries changes, and what would move."""
         view = await run_in_threadpool(self._views.newest)
         form = WhatIfForm.of(view, request.query_params)
         if "ask" in request.query_params:

@@ -1,4 +1,4 @@
-"""What the lists of the page show of one version of a state, collected once."""
+"""The lists that pages show of one version of a state, each collected once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class WorkloadRow:
 
 @dataclass(frozen=True)
 class StateView:
-    """One version of a state. What a page does not show is not collected.
+    """One version of a state. Lists are collected when a page shows them.
 
     Args:
         state: The state.
@@ -63,7 +63,7 @@ class StateView:
 
     @property
     def engine(self) -> Engine:
-        """The engine, which nobody changes."""
+        """The engine; do not change it."""
         return self.state.engine
 
     @property
@@ -87,7 +87,7 @@ class StateView:
         return {row.key: row for row in self.workloads}
 
     def _created(self, state: WorkloadState) -> int | None:
-        """When a Workload was created, as far as its object says."""
+        """When a Workload was created, if its object says."""
         found = self._created_at
         manifests = self.state.world.manifests
         # The Workloads of a cluster stay in its engine: only those that are shown are looked at.

@@ -217,7 +217,7 @@ def test_a_file_whose_name_is_no_text_can_be_asked_about(tmp_path: Path) -> None
         ("explain", {"workload": "team-b/job-lint"}, 'there is no workload "team-b/job-lint"; write '),
         ("unblock", {"workload": "a/b", "only": ["Luck"]}, "unblock: only[0]: 'Luck' is not one of ['Start', "),
         ("pending", {"limit": 0}, "pending: limit: 0 is less than the minimum of 1"),
-        ("pending", {"cursor": "WzFd"}, "cursor: it is no cursor; pass nextCursor of the page before, as it is"),
+        ("pending", {"cursor": "WzFd"}, "cursor: it is no cursor; pass nextCursor of the page before, unchanged"),
         ("queues", {"cursor": "-"}, "cursor: it is no cursor"),
         (
             "what_if",

@@ -308,7 +308,9 @@ class TestNoCluster:
         assert main(arguments) == ExitCode.BAD_INPUT
         err = capsys.readouterr().err
         assert "no cluster is found" in err
-        assert "there is no such file; give the objects in files, or name a cluster with --kubeconfig, --context or" in err
+        assert (
+            "no such file; give the objects in files, or name a cluster with --kubeconfig, --context or --server" in err
+        )
 
     def test_a_context_that_is_not_there_is_answered_with_those_that_are(
         self, server: HttpApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -321,7 +323,6 @@ class TestNoCluster:
         self, server: HttpApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         state = tmp_path / "state.yaml"
-        state.touch()
         assert main(["explain", str(state), "--server", server.url]) == ExitCode.BAD_INPUT
         assert f"to ask about the file, name the workload too: {state} NAMESPACE/NAME" in capsys.readouterr().err
 

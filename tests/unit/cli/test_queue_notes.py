@@ -55,7 +55,7 @@ JOBS = local_queue("jobs", "cq")
         ),
         (
             objects(CHECKED, JOBS) + CHECK,
-            "AdmissionCheck budget is not active: its controller has not said anything yet",
+            "AdmissionCheck budget is not active: its controller has not reported yet",
         ),
         (objects(CHECKED, JOBS) + CHECK + SAYS, "AdmissionCheck budget is not active: no budget"),
         (

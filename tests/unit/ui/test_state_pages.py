@@ -272,7 +272,7 @@ def test_a_history_is_shown_step_by_step() -> None:
     said = words(text)
     assert "2026-01-01T00:00:00Z Queued <script>alert('x')</script>\\u202e" in said
     assert "before 2026-01-02T00:00:00Z Evicted 3 times by x 04 \u00a72" in said
-    assert "Not recorded any more: who queued it" in said
+    assert "No longer recorded: who queued it" in said
     assert ESCAPED in text
 
 

@@ -94,4 +94,4 @@ def test_what_is_wrong_stands_beside_its_field(page: Page) -> None:
     assert re.search(r'id="runs-wrong"><li>[^<]*present.runs: [^<]*soon', text)
     assert re.search(r'id="until-wrong"><li>[^<]*until', text)
     assert 'id="waits-wrong"' not in text
-    assert "This run is not kept any more: play it again." in page.get("/timeline", {"run": "gone", "at": "1"}).text
+    assert "This run is no longer available: play it again." in page.get("/timeline", {"run": "gone", "at": "1"}).text

@@ -35,8 +35,8 @@ PROGRAM = "kueuecore"
 """How the command is called, unless kubectl calls it."""
 
 _DESCRIPTION = """\
-Shows what Kueue would decide about some manifests, or about what is in a cluster: which workloads
-get quota, from which flavors, and why the others wait. It only reads; `serve` alone writes."""
+Shows what Kueue would decide about manifests or about a cluster: which workloads get quota, from
+which flavors, and why the others wait. It only reads; `serve` alone writes."""
 
 # Each command with its line in the help. Its module beside this one has its name.
 _COMMANDS = {
@@ -53,13 +53,13 @@ _COMMANDS = {
     "unblock": "find the smallest changes that would admit a waiting workload",
     "eta": "forecast when waiting workloads will be admitted",
     "plan": "find the smallest quota that keeps waits short",
-    "ui": "look at a state in a browser",
+    "ui": "show a state in the browser",
     "dump": "write the state of a cluster to one file",
     "anonymise": "remove names from a dump without changing its decisions",
     "shrink": "shrink a dump to the smallest that still shows a decision",
     "convert": "write manifests with Kueue's own kinds in the newest version",
     "serve": "schedule the jobs of a cluster",
-    "mcp": "answer the questions of agents: a server of the Model Context Protocol",
+    "mcp": "answer agents over the Model Context Protocol",
     "completion": "print a shell completion script",
     "gates": "list Kueue's feature gates, their defaults and what they do",
 }
@@ -141,7 +141,7 @@ class _Parser(argparse.ArgumentParser):
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        # Python 3.11 drops `--` even where it is the value of an option: `--delete=--`.
+        # Python 3.11 drops `--` even as the value of an option: `--delete=--`.
         if action.option_strings and action.nargs is None and arg_strings == ["--"]:
             value = self._get_value(action, "--")
             self._check_value(action, value)

@@ -29,7 +29,7 @@ DESCRIPTION = """\
 Shows what has happened to a workload, as far as it is recorded: created, queued, quota, checks, admitted,
 pods ready, preempted or evicted by whom and by which rule, queued again, finished. It reads the
 Workload's conditions, the Events about it and its job, and with --journal a log of `kueuecore serve`.
-What none of them holds any more is named, and never guessed. `kueuecore run` and `simulate` take
+What is no longer recorded is listed, never guessed. `kueuecore run` and `simulate` take
 --history NAMESPACE/NAME, for the workloads of their own runs."""
 
 EXAMPLES = """\

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
 DESCRIPTION = """\
-Serves the questions of explain, unblock, what-if, eta, history, check and upgrade, and pages of queues and
-waiting workloads, as tools of the Model Context Protocol, for agents. Nothing is written to the cluster.
-By default it talks to the client that starts it over standard input and output; with --http it listens on
-this machine only, and needs a bearer token: that of KUEUECORE_MCP_TOKEN or --token-file, or one that it prints.
+Answers agents over the Model Context Protocol: explain, unblock, what-if, eta, history, check and upgrade,
+and pages of queues and waiting workloads, as tools. Nothing is written to the cluster. By default it talks
+to the client that started it over standard input and output; with --http it listens on this machine only
+and asks for a bearer token: from KUEUECORE_MCP_TOKEN or --token-file, or a new one, which it prints.
 Needs the extra `mcp`. docs/agents.md says how to connect agents."""
 
 EXAMPLES = """\

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
 DESCRIPTION = """\
-Serves a page that shows a state in a browser: cohorts with their quotas, queues, workloads, why each
-waits and what would admit it, nodes, and what would happen if something changed. It listens on
+Serves a page for the browser: cohorts with their quotas, queues, workloads, why each waits and what
+would admit it, nodes, and what would happen if something changed. It listens on
 127.0.0.1 only, needs the token in the address that it prints, and changes nothing.
 A YAML file of kind Scenario is run first, and shown step by step."""
 
