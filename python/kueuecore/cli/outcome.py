@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BY_SHARE", "NotPlaced", "Row", "RunOutcome", "namespaces_of"]
 
-# With fair sharing, shares decide whom these preempt: whether, or only who is first.
+# With fair sharing, shares decide which victims these preempt, or only in which order.
 BY_SHARE = ("InCohortFairSharing", "InCohortReclamation")
 # Each takes a run up to its cycle.
 _MAX_BY_SHARE = 20

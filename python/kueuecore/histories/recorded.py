@@ -75,7 +75,7 @@ def history_of_gone(
     log: Sequence[LogLine] = (),
     objects: Iterable[JsonObject] = (),
 ) -> Timeline | None:
-    """Return what is still recorded about a Workload that no longer exists; `None`: nothing is.
+    """Return what is still recorded about a deleted Workload; `None` if nothing is.
 
     Args:
         key: The `namespace/name` of the Workload or of its job.

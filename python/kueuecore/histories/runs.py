@@ -37,7 +37,7 @@ _NO_MESSAGES = "the run kept no messages: they say why it waited, and why it was
 def history_of_cycles(
     settled: Settled, state: WorkloadState, *, workload: JsonObject | None = None, objects: Iterable[JsonObject] = ()
 ) -> Timeline:
-    """Return what has happened to a workload until nothing changed any more: before, by its conditions, and then.
+    """Return what has happened to a workload: what its conditions record, then each cycle of `settle`.
 
     Args:
         settled: What `settle` returned.

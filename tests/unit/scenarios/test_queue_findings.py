@@ -47,3 +47,9 @@ OTHER_QUEUE = CLUSTER_QUEUE.replace("name: cq", "name: other")
 def test_a_warning_says_why_nothing_is_admitted(read: Read, objects: list[str], warnings: tuple[str, ...]) -> None:
     text = f"cluster: {{objects: [{', '.join(objects)}]}}\nwork: [{{job: job.yaml, count: 3, runs: 60}}]\n"
     assert run_scenario(read(text)).warnings == warnings
+
+
+def test_one_job_is_not_several(read: Read) -> None:
+    text = f"cluster: {{objects: [{FLAVOR}, {CLUSTER_QUEUE}]}}\nwork: [{{job: job.yaml, count: 1, runs: 60}}]\n"
+    missing = "1 job waits for LocalQueues that do not exist: team-a/lq; add them to the objects"
+    assert run_scenario(read(text)).warnings == (missing,)
