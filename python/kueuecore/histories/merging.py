@@ -145,7 +145,7 @@ def in_order(steps: Iterable[Found], place: str = "pending") -> tuple[list[Found
         at_once = list(group)
         happened = {step.what for step in at_once}
         # It loses quota without a record of getting it, so it had it before.
-        had_quota = What.RELEASED in happened and What.QUOTA_RESERVED not in happened
+        had_quota = What.RELEASED in happened and not happened & {What.CREATED, What.QUOTA_RESERVED}
         if had_quota and happened & {What.PREEMPTED, What.EVICTED, What.DEACTIVATED}:
             place = "admitted"
         for step in _following(at_once, place):
