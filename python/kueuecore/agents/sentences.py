@@ -25,6 +25,7 @@ Sentences = tuple[str, str, str]
 
 _MAX_NAMED = 3
 _MAX_SENTENCE = 600
+_SEVERITIES = ("error", "warning", "note")
 
 
 def say_explanation(document: JsonObject) -> Sentences:
@@ -217,13 +218,14 @@ def say_check(document: JsonObject) -> Sentences:
         return _three(
             f"no mistake was found{rest}", "so nothing is wrong that the rules look for", "nothing is to be done"
         )
-    worst = findings[0]
+    # Findings come in the order of the objects: the first may be a note beside an error.
+    worst = min(findings, key=lambda finding: _SEVERITIES.index(text_at(finding, "severity")))
     about = object_at(worst, "object")
     name = "/".join(filter(None, (text_at(about, part) for part in ("kind", "namespace", "name"))))
     what = f"{text_at(worst, 'severity')} {text_at(worst, 'code')} {text_at(worst, 'name')}"
     return _three(
         f"found: {numbers}{rest}",
-        f"the first is {what}{f' about {name}' if name else ''}: {text_at(worst, 'message')}",
+        f"the worst is {what}{f' about {name}' if name else ''}: {text_at(worst, 'message')}",
         f"what helps: {text_at(worst, 'remedy')}" if text_at(worst, "remedy") else "docs/check.md says more about it",
     )
 
@@ -263,7 +265,7 @@ def say_queues(document: JsonObject) -> Sentences:
     second = "no workload waits in them"
     if n_waiting:
         most = waiting[0]
-        second = f"{counted(n_waiting, 'workload')} waiting, most in {text_at(most, 'name')}"
+        second = f"{counted(n_waiting, 'workload')} waiting in them, most in {text_at(most, 'name')}"
         second += f" ({int_at(most, 'pendingWorkloads')})"
     third = "all of them are active"
     if inactive:

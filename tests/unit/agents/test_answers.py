@@ -163,6 +163,17 @@ def test_three_sentences_say_what_it_waits_for_the_obstacle_and_who_holds_it() -
     )
 
 
+def test_the_worst_mistake_is_named_whatever_comes_first(tmp_path: Path) -> None:
+    objects = crowd(1, 1)
+    next(plain for plain in objects if plain["kind"] == "ClusterQueue")["spec"]["stopPolicy"] = "Hold"
+    next(plain for plain in objects if plain["kind"] == "Workload")["spec"]["queueName"] = "q0"
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    found = answer(source(str(path)), "check")
+    assert found.document["findings"][0]["severity"] != "error"  # type: ignore[index,call-overload]
+    assert found.sentences[1].startswith("The worst is error KC407 missing-local-queue about Workload/lab/w00000: ")
+
+
 def test_an_answer_names_the_command_that_gives_it() -> None:
     of = source(str(EXAMPLES / "two-teams"))
     about: Any = answer(of, "explain", workload="team-b/job-lint-ae481").document["about"]
