@@ -14,7 +14,7 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.api_server import RefusedError
 from kueuecore.cli.configured import configured
 from kueuecore.cli.state_file import SettledState
-from kueuecore.cli.state_source import arguments_of, events_about
+from kueuecore.cli.state_source import UnreadableError, arguments_of, events_about
 from kueuecore.cli.streams import to_stderr
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
@@ -105,10 +105,15 @@ class ClusterSource:
 
         Args:
             named: A job that is asked about: if it has no Workload, it is read too.
+
+        Raises:
+            UnreadableError: The cluster does not answer, or has not told of changes for some time.
         """
         with self._lock, self._explained():
             live = self._live
             engine = live.engine
+            if live.problem:
+                raise self._unreadable(live.problem)
             if self._state is None or self._settled_version != live.version:
                 self._settled_version = live.version
                 self._state = self._settled(live, engine, ())
@@ -204,7 +209,10 @@ class ClusterSource:
         try:
             yield
         except (RefusedError, UnansweredError) as error:
-            raise ManifestError.of(f"{what or f'{self.title} cannot be read'}: {error}", remedy=_NOWHERE) from None
+            raise self._unreadable(str(error), what) from None
+
+    def _unreadable(self, why: str, what: str = "") -> UnreadableError:
+        return UnreadableError.of(f"{what or f'{self.title} cannot be read'}: {why}", remedy=_NOWHERE)
 
 
 def _unknown_namespaces(live: LiveCluster, engine: Engine) -> Iterator[JsonObject]:

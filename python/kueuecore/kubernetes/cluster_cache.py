@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import sys
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from kueuecore.version import version
 
 __all__ = ["CachedCluster", "ClusterCache"]
 
-_FORMAT = "kueuecore.cluster/1"
+_FORMAT = "kueuecore.cluster/2"
 # Older than any server remembers changes.
 _MAX_AGE_SECONDS = 3600.0
 _MAX_BYTES = 1 << 30
@@ -53,7 +54,9 @@ class ClusterCache:
 
     def __init__(self, host: str, context: str, namespace: str, *, folder: Path | None = None) -> None:
         name = hashlib.sha256("\0".join((host, context, namespace, version())).encode()).hexdigest()[:32]
-        self.path = (folder or _user_folder()) / "clusters" / name
+        folder = folder or _user_folder()
+        self.path = None if folder is None else folder / "clusters" / name
+        """The file; None: the system has no place for it."""
 
     def read(self, *, now: float) -> CachedCluster | None:
         """Return what was written; None if there is nothing that can be used.
@@ -62,6 +65,9 @@ class ClusterCache:
             now: The time in seconds since 1970.
         """
         try:
+            # Opening a pipe would wait for its other end.
+            if self.path is None or not self.path.is_file():
+                return None
             with self.path.open("rb") as file:
                 if not _is_private(os.fstat(file.fileno())):
                     return None
@@ -71,19 +77,28 @@ class ClusterCache:
             read = json.loads(head)
             if read["format"] != _FORMAT or not 0 <= now - read["writtenAt"] < _MAX_AGE_SECONDS:
                 return None
+            if read["crc32"] != zlib.crc32(rest):
+                return None
             return CachedCluster(read["versions"], json.loads(objects), engine, read["writtenAt"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
     def write(self, cluster: CachedCluster) -> None:
         """Replace the file; failing to is no error."""
-        head = {"format": _FORMAT, "versions": dict(cluster.versions), "writtenAt": cluster.written_at}
-        lines = [json.dumps(head), json.dumps(cluster.objects, separators=(",", ":"))]
+        if self.path is None:
+            return
+        rest = json.dumps(cluster.objects, separators=(",", ":")).encode() + b"\n" + cluster.engine
+        head = {
+            "format": _FORMAT,
+            "versions": dict(cluster.versions),
+            "writtenAt": cluster.written_at,
+            "crc32": zlib.crc32(rest),
+        }
         with suppress(OSError):
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with replaced(self.path, mode=0o600) as file:
-                file.write("".join(f"{line}\n" for line in lines).encode())
-                file.write(cluster.engine)
+                file.write(json.dumps(head).encode() + b"\n")
+                file.write(rest)
 
 
 def _is_private(found: os.stat_result) -> bool:
@@ -93,8 +108,15 @@ def _is_private(found: os.stat_result) -> bool:
     return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _user_folder() -> Path:
-    """The folder that a system has for what may be deleted."""
+def _user_folder() -> Path | None:
+    """The folder that a system has for what may be deleted; None: the user has no home, as in some pods."""
+    try:
+        return _folder_of_system()
+    except RuntimeError:
+        return None
+
+
+def _folder_of_system() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "kueuecore"
     if sys.platform == "darwin":

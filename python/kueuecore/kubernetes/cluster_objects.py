@@ -188,7 +188,10 @@ def _read(
     """Return an object, with its type if that is given; None if there is none, or it may not be read."""
     try:
         found = api.get(path, query)
-    except RefusedError:
+    except RefusedError as error:
+        # Anything else would give an answer for another release or Configuration.
+        if error.code not in (_ABSENT, _FORBIDDEN):
+            raise
         return None
     return {"apiVersion": api_version, "kind": kind, **found} if kind else found
 

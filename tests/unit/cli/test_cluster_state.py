@@ -7,14 +7,17 @@ import gzip
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kueuecore.cli import ExitCode, main
-from kueuecore_apiserver import AccessRules, HttpApiServer
+from kueuecore.api_server import RefusedError
+from kueuecore.cli import ExitCode, main, watching
+from kueuecore.kubernetes import live_cluster
+from kueuecore_apiserver import AccessRules, Fault, HttpApiServer
 from tests.unit.kubernetes.clusters import KUEUE, job, served, wait_for
 
 KUBECONFIG = """
@@ -293,6 +296,36 @@ class TestWatch:
                 assert process.wait(timeout=30) == ExitCode.OK
             finally:
                 process.kill()
+
+    def test_a_server_that_is_away_for_a_time_does_not_end_it(
+        self, server: HttpApiServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for module, name in ((live_cluster, "_LOST_SECONDS"), (watching, "_RETRY_SECONDS")):
+            monkeypatch.setattr(module, name, 0.1)
+        ended: list[int] = []
+        command = ["explain", "lab/large", "--watch", "--server", server.url]
+        server.faults = lambda request: Fault(watch_ends_after=1) if request.verb == "watch" else None
+        thread = threading.Thread(target=lambda: ended.append(main(command)), daemon=True)
+        thread.start()
+        said: list[str] = ["", ""]
+
+        def says(what: str, *, err: bool = False) -> bool:
+            for index, text in enumerate(capsys.readouterr()):
+                said[index] += text
+            return what in said[err]
+
+        wait_for(lambda: says("more than ClusterQueue a could get"), "the first answer")
+        wait_for(lambda: any(request.verb == "watch" for request in server.requests), "it follows the cluster")
+        server.faults = lambda _: Fault(refusal=RefusedError(503, "starting", reason="NotNow"))
+        server.load([workload("other", 1)])
+        wait_for(lambda: says("cannot be read: ", err=True), "it says that there is no answer")
+        server.faults = None
+        server.load([workload("another", 1)])
+        server.call(lambda api: api.delete("Workload", "large", namespace="lab"))
+        thread.join(60)
+        assert ended == [ExitCode.OK]
+        assert says('there is no workload "lab/large"', err=True)
+        assert said[1].count("cannot be read") == 1
 
     def test_files_are_not_watched(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["explain", str(tmp_path), "lab/w", "--watch"]) == ExitCode.BAD_INPUT
