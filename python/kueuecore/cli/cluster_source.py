@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.api_server import RefusedError
@@ -126,7 +127,7 @@ class ClusterSource:
         wanted = list(dict.fromkeys(names))
         for name in wanted:
             with self._explained(f"the events of {namespace}/{name} cannot be read"):
-                path = f"/api/v1/namespaces/{namespace}/events"
+                path = f"/api/v1/namespaces/{quote(namespace, safe='')}/events"
                 answer = self._api.get(path, {"fieldSelector": f"involvedObject.name={name}"})
                 found += ({"kind": "Event", **object_at(event)} for event in list_at(answer, "items"))
         return events_about(found, namespace, wanted)
@@ -191,7 +192,8 @@ class ClusterSource:
 
         *place, name = named.split("/")
         kind = place.pop(0) if place and place[0][:1].isupper() else ""
-        if not name or kind == "Workload":
+        # Dots in a path would lead to something else.
+        if not name or kind == "Workload" or {name, *place} & {".", ".."}:
             return ()
         known = {key[1] for key in state.engine._core.workload_keys() if key is not None}
         if name in known or any(job.name == name for job in jobs_with_workloads(state.world, ())):

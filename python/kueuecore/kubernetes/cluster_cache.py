@@ -10,11 +10,13 @@ import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from kueuecore._json import JsonObject
 from kueuecore._replaced_files import replaced
+from kueuecore.errors import ObjectRef, Problem
 from kueuecore.version import version
 
 __all__ = ["CachedCluster", "ClusterCache"]
@@ -34,12 +36,14 @@ class CachedCluster:
         objects: All objects but Workloads, by kind.
         engine: A saved engine that holds all objects, before any cycle.
         written_at: When it was written, in seconds since 1970.
+        refused: What is wrong with objects of large kinds that the engine does not take.
     """
 
     versions: Mapping[str, str]
     objects: Mapping[str, Sequence[JsonObject]]
     engine: bytes
     written_at: float
+    refused: tuple[Problem, ...] = ()
 
 
 class ClusterCache:
@@ -79,7 +83,8 @@ class ClusterCache:
                 return None
             if read["crc32"] != zlib.crc32(rest):
                 return None
-            return CachedCluster(read["versions"], json.loads(objects), engine, read["writtenAt"])
+            refused = tuple(map(_problem, read["refused"]))
+            return CachedCluster(read["versions"], json.loads(objects), engine, read["writtenAt"], refused)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
@@ -92,6 +97,7 @@ class ClusterCache:
             "format": _FORMAT,
             "versions": dict(cluster.versions),
             "writtenAt": cluster.written_at,
+            "refused": [asdict(problem) for problem in cluster.refused],
             "crc32": zlib.crc32(rest),
         }
         with suppress(OSError):
@@ -99,6 +105,12 @@ class ClusterCache:
             with replaced(self.path, mode=0o600) as file:
                 file.write(json.dumps(head).encode() + b"\n")
                 file.write(rest)
+
+
+def _problem(plain: JsonObject) -> Problem:
+    values: Any = {**plain, "object": None}
+    about: Any = plain["object"]
+    return replace(Problem(**values), object=about and ObjectRef(**about))
 
 
 def _is_private(found: os.stat_result) -> bool:

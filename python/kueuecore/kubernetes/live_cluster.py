@@ -73,8 +73,6 @@ class LiveCluster:
         self._was_lost = False
         self.version = 0
         """How often something has changed."""
-        self.problems: list[Problem] = []
-        """Objects that the engine refuses, and so leaves out."""
         self._begin()
 
     @property
@@ -94,6 +92,12 @@ class LiveCluster:
     def problem(self) -> str:
         """Why changes have not come for some time, so that what is known may be old; empty if they come."""
         return self._lost.problem(_LOST_SECONDS)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the objects that the engine refuses, and so leaves out."""
+        with self._lock:
+            return tuple(problem for problems in self._refused.values() for problem in problems)
 
     @property
     def unlisted(self) -> tuple[Unlisted, ...]:
@@ -147,7 +151,8 @@ class LiveCluster:
                 return
             objects = {kind: [*of_kind.values()] for kind, of_kind in self._objects.items()}
             versions = {kind: self._versions[kind] for kind in large}
-            self._cache.write(CachedCluster(versions, objects, self._engine.save(), time.time()))
+            refused = tuple(problem for problem in self.problems if problem.object and problem.object.kind in large)
+            self._cache.write(CachedCluster(versions, objects, self._engine.save(), time.time(), refused))
 
     # Reading.
 
@@ -168,12 +173,14 @@ class LiveCluster:
         self._kueue, self._unlisted = listing.kueue, listing.unlisted
         self._objects: dict[str, dict[_Key, JsonObject]] = {}
         self._versions: dict[str, str] = {}
+        self._refused: dict[ObjectRef, list[Problem]] = {}
         self._cached_at, self._n_changes = 0.0, 0
         self._looked_at = time.monotonic()
         self._engine = engine or Engine(configuration)
         if cached is not None and engine is not None:
             self._objects = {kind: _by_key(objects) for kind, objects in cached.objects.items()}
             self._versions, self._cached_at = dict(cached.versions), cached.written_at
+            self._note_refused(cached.refused)
         # In the order in which objects can be applied one by one.
         for kind in [kind.name for kind in KINDS if kind.name in listing.kinds]:
             self._replace(listing.kinds[kind])
@@ -208,6 +215,7 @@ class LiveCluster:
     def _replace(self, listed: Listed) -> None:
         """Take a list for all objects of a kind."""
         kind, found = listed.kind, _by_key(listed.objects)
+        self._refused = {ref: problems for ref, problems in self._refused.items() if ref.kind != kind}
         if kind == _WORKLOAD:
             before: Mapping[_Key, object] = dict.fromkeys(filter(None, self._engine._core.workload_keys()))
         else:
@@ -239,8 +247,17 @@ class LiveCluster:
             left = [plain for plain in objects if _ref(plain) not in refused]
             if len(left) == len(objects):
                 raise
-            self.problems += error.problems
+            self._note_refused(error.problems)
+            # Where one has been changed into what is refused, nothing of it stays.
+            for ref in refused:
+                self._delete(ref.kind, ref.namespace, ref.name)
+                self._objects.get(ref.kind, {}).pop((ref.namespace, ref.name), None)
             self._apply(left)
+
+    def _note_refused(self, problems: Iterable[Problem]) -> None:
+        for problem in problems:
+            if problem.object is not None:
+                self._refused.setdefault(problem.object, []).append(problem)
 
     def _now(self) -> int:
         return max(time.time_ns(), self._engine.now)
@@ -329,6 +346,7 @@ class LiveCluster:
             return
         namespace, name = key = _key(plain)
         changed.pop((kind, *key), None)
+        self._refused.pop(_ref(plain), None)
         if happened == "DELETED":
             self._delete(kind, namespace, name)
             self._objects.get(kind, {}).pop(key, None)

@@ -134,6 +134,22 @@ class TestNames:
         found = answer(capsys, "explain", "lab/train", "-o", "json", "--server", server.url)
         assert found["would"] == "Waits"
 
+    @pytest.mark.parametrize("name", ["Job/lab/.", "Job/../train", "../.."])
+    def test_a_name_does_not_lead_elsewhere(
+        self, name: str, server: HttpApiServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        server.load([job("train")])
+        assert main(["explain", name, "--server", server.url]) == ExitCode.BAD_INPUT
+        assert f'there is no workload "{name}"' in capsys.readouterr().err
+        assert not [request for request in server.requests if "/jobs" in request.path]
+
+    @pytest.mark.parametrize("name", ["..", "a/b", "Lab", "a\n", "a" * 64])
+    def test_what_is_no_namespace_is_refused(
+        self, name: str, server: HttpApiServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["run", "-n", name, "--server", server.url]) == ExitCode.BAD_INPUT
+        assert "is no name of a namespace" in capsys.readouterr().err
+
     def test_an_unknown_name_is_refused_with_near_ones(
         self, server: HttpApiServer, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -258,6 +258,47 @@ def test_an_object_that_the_engine_refuses_is_left_out() -> None:
         cluster.close()
 
 
+def with_cpu(name: str, cpu: str) -> Callable[[Any], None]:
+    def act(api: Any) -> None:
+        found = copy.deepcopy(api.get("Workload", name, namespace="lab"))
+        found["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
+        api.replace(found)
+
+    return act
+
+
+def test_an_object_that_becomes_wrong_is_left_out_until_it_is_right(tmp_path: Path) -> None:
+    with HttpApiServer(ApiServer(), clock=time.time_ns) as server:
+        server.load([*crds(), *queues(4), *(workload(f"w{number}") for number in range(5))])
+        live(server, cached(server, tmp_path)).close()
+        for cpu, n_problems in (("much", 1), ("more", 1), ("1", 0)):
+            server.call(with_cpu("w0", cpu))
+            again, plain = live(server, cached(server, tmp_path)), live(server)
+            assert held(again) == held(plain)
+            assert len(again.problems) == len(plain.problems) == n_problems
+            again._n_changes = 100  # so that it is written
+            again.close()
+            unchanged = live(server, cached(server, tmp_path))
+            assert held(unchanged) == held(plain)
+            assert len(unchanged.problems) == n_problems, "the cache knows what is wrong too"
+            unchanged.close()
+            plain.close()
+
+
+def test_objects_that_stay_wrong_are_counted_once() -> None:
+    with HttpApiServer(ApiServer(), clock=time.time_ns) as server:
+        server.load([*crds(), *queues(4), workload("w")])
+        cluster = live(server)
+        cluster.follow()
+        for cpu in ("much", "more", "most"):
+            version = cluster.version
+            server.call(with_cpu("w", cpu))
+            wait_for(lambda before=version: cluster.wait(before, seconds=1) != before, "the change is seen")  # type: ignore[misc]
+            assert len(cluster.problems) == 1
+            assert not len(cluster.engine)
+        cluster.close()
+
+
 class TestCache:
     def written(self, folder: Path) -> ClusterCache:
         cache = ClusterCache("https://one", "prod", "lab", folder=folder)
