@@ -8,23 +8,28 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kueuecore._json import JsonObject
+from kueuecore._json import JsonObject, text_at
 from kueuecore._replaced_files import replaced
 from kueuecore.errors import ObjectRef, Problem
+from kueuecore.kubernetes.cluster_objects import Listing
 from kueuecore.version import version
 
-__all__ = ["CachedCluster", "ClusterCache"]
+__all__ = ["CachedCluster", "ClusterCache", "is_of"]
 
 _FORMAT = "kueuecore.cluster/2"
 # Older than any server remembers changes.
 _MAX_AGE_SECONDS = 3600.0
 _MAX_BYTES = 1 << 30
+_NAMESPACE = "Namespace"
+# As long as there is a cluster, nobody can delete these.
+_FIXED = frozenset({"kube-system", "default"})
+_LONGEST_VERSION = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,22 @@ class CachedCluster:
     engine: bytes
     written_at: float
     refused: tuple[Problem, ...] = ()
+
+
+def is_of(cached: CachedCluster, listing: Listing) -> bool:
+    """Return whether a cluster may have become what is listed; not if another one has its address, or an old backup.
+
+    Args:
+        cached: The cluster as it was.
+        listing: What is listed now.
+    """
+    now = listing.kinds.get(_NAMESPACE)
+    uids = _fixed_uids(cached.objects.get(_NAMESPACE, ()))
+    if now is not None and any(uids.get(name, uid) != uid for name, uid in _fixed_uids(now.objects).items()):
+        return False
+    # Versions only grow; a server that is asked for what follows a later one just waits.
+    newest = max((_number(listed.version) for listed in listing.kinds.values()), default=0)
+    return not newest or max(map(_number, cached.versions.values()), default=0) <= newest
 
 
 class ClusterCache:
@@ -105,6 +126,15 @@ class ClusterCache:
             with replaced(self.path, mode=0o600) as file:
                 file.write(json.dumps(head).encode() + b"\n")
                 file.write(rest)
+
+
+def _fixed_uids(namespaces: Iterable[JsonObject]) -> dict[str, str]:
+    found = ((text_at(plain, "metadata", "name"), text_at(plain, "metadata", "uid")) for plain in namespaces)
+    return {name: uid for name, uid in found if name in _FIXED and uid}
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isascii() and version.isdigit() and len(version) <= _LONGEST_VERSION else 0
 
 
 def _problem(plain: JsonObject) -> Problem:

@@ -15,7 +15,7 @@ from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.kubernetes.api import Api, UnansweredError
-from kueuecore.kubernetes.cluster_cache import CachedCluster, ClusterCache
+from kueuecore.kubernetes.cluster_cache import CachedCluster, ClusterCache, is_of
 from kueuecore.kubernetes.cluster_objects import Listed, Unlisted, known_kinds, kueue_objects, list_objects
 from kueuecore.kubernetes.lost_kinds import LostKinds
 from kueuecore.kubernetes.watches import LateKinds, News, follow
@@ -164,7 +164,7 @@ class LiveCluster:
         listing = list_objects(self._api, [kind for kind in self._api.kinds if kind not in large], self._namespace)
         others = [plain for kind, listed in listing.kinds.items() if kind != _WORKLOAD for plain in listed.objects]
         configuration = self._configure([*listing.kueue, *others])
-        engine = _loaded(cached, configuration)
+        engine = _loaded(cached, configuration) if cached and is_of(cached, listing) else None
         if cached is not None and engine is None:
             more = list_objects(self._api, large, self._namespace)
             unlisted = (*listing.unlisted, *more.unlisted)
@@ -358,10 +358,8 @@ class LiveCluster:
         self.version += 1
 
 
-def _loaded(cached: CachedCluster | None, configuration: Configuration) -> Engine | None:
+def _loaded(cached: CachedCluster, configuration: Configuration) -> Engine | None:
     """Return the cached engine; None if it had another Configuration, or is of another version."""
-    if cached is None:
-        return None
     try:
         return Engine.load(cached.engine, configuration=configuration)
     except ValueError:

@@ -166,6 +166,35 @@ def test_another_configuration_makes_the_cache_useless(server: HttpApiServer, tm
     cluster.close()
 
 
+@pytest.mark.parametrize("n_more", [0, 9])
+def test_another_cluster_at_the_same_address_is_listed(tmp_path: Path, n_more: int) -> None:
+    system = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
+    with served() as server:
+        server.load([system, *(workload(f"old{number}") for number in range(5))])
+        cache = cached(server, tmp_path)
+        live(server, cache).close()
+    with served() as server:
+        server.load([system])
+        # Its uid is another one the second time.
+        server.call(lambda api: api.delete("Namespace", "kube-system"))
+        server.load([system, *(workload(f"new{number}") for number in range(3 + n_more))])
+        cluster = live(server, cache)
+        assert {state.name for state in cluster.engine.workloads()} == {f"new{number}" for number in range(3 + n_more)}
+        cluster.close()
+
+
+def test_a_server_that_has_gone_back_is_listed(tmp_path: Path) -> None:
+    with served() as server:
+        server.load([workload(f"old{number}") for number in range(9)])
+        cache = cached(server, tmp_path)
+        live(server, cache).close()
+    with served() as server:
+        server.load([workload(f"old{number}") for number in range(4)])
+        cluster = live(server, cache)
+        assert len(cluster.engine) == 4
+        cluster.close()
+
+
 def refusing(verb: str, resource: str, code: int) -> Callable[[Request], Fault | None]:
     def fault(request: Request) -> Fault | None:
         is_meant = (request.verb, request.resource) == (verb, resource)
