@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._text import counted
 from kueuecore.api_server import RefusedError
 from kueuecore.cli.configured import configured
 from kueuecore.cli.state_file import SettledState
@@ -201,7 +202,11 @@ class ClusterSource:
         from kueuecore.kubernetes.named_jobs import named_jobs
 
         namespace = place[0] if place else self.namespace
-        return named_jobs(self._api, state.engine.configuration, name, namespace=namespace, kind=kind)
+        found, forbidden = named_jobs(self._api, state.engine.configuration, name, namespace=namespace, kind=kind)
+        if forbidden and not found and not self._options.quiet:
+            others = f" and {counted(len(forbidden) - 1, 'other kind')}" if len(forbidden) > 1 else ""
+            to_stderr(f"warning: you may not get {forbidden[0]}{others}, so it is not known whether one has this name")
+        return found
 
     @contextmanager
     def _explained(self, what: str = "") -> Iterator[None]:

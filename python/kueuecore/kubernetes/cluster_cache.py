@@ -16,7 +16,9 @@ from typing import Any
 
 from kueuecore._json import JsonObject, text_at
 from kueuecore._replaced_files import replaced
+from kueuecore.api_server import RefusedError
 from kueuecore.errors import ObjectRef, Problem
+from kueuecore.kubernetes.api import Api
 from kueuecore.kubernetes.cluster_objects import Listing
 from kueuecore.version import version
 
@@ -27,8 +29,8 @@ _FORMAT = "kueuecore.cluster/2"
 _MAX_AGE_SECONDS = 3600.0
 _MAX_BYTES = 1 << 30
 _NAMESPACE = "Namespace"
-# As long as there is a cluster, nobody can delete these.
-_FIXED = frozenset({"kube-system", "default"})
+# As long as there is a cluster, nobody can delete it.
+_FIXED = "kube-system"
 _LONGEST_VERSION = 20
 
 
@@ -51,16 +53,20 @@ class CachedCluster:
     refused: tuple[Problem, ...] = ()
 
 
-def is_of(cached: CachedCluster, listing: Listing) -> bool:
+def is_of(cached: CachedCluster, listing: Listing, api: Api) -> bool:
     """Return whether a cluster may have become what is listed; not if another one has its address, or an old backup.
 
     Args:
         cached: The cluster as it was.
         listing: What is listed now.
+        api: Its server, for what is not.
     """
-    now = listing.kinds.get(_NAMESPACE)
-    uids = _fixed_uids(cached.objects.get(_NAMESPACE, ()))
-    if now is not None and any(uids.get(name, uid) != uid for name, uid in _fixed_uids(now.objects).items()):
+    uid = _uid(cached.objects.get(_NAMESPACE, ()))
+    if uid and _NAMESPACE in cached.versions:
+        with suppress(RefusedError):
+            if _uid([api.get(f"/api/v1/namespaces/{_FIXED}")]) not in ("", uid):
+                return False
+    elif uid and _NAMESPACE in listing.kinds and _uid(listing.kinds[_NAMESPACE].objects) not in ("", uid):
         return False
     # Versions only grow; a server that is asked for what follows a later one just waits.
     newest = max((_number(listed.version) for listed in listing.kinds.values()), default=0)
@@ -128,9 +134,9 @@ class ClusterCache:
                 file.write(rest)
 
 
-def _fixed_uids(namespaces: Iterable[JsonObject]) -> dict[str, str]:
-    found = ((text_at(plain, "metadata", "name"), text_at(plain, "metadata", "uid")) for plain in namespaces)
-    return {name: uid for name, uid in found if name in _FIXED and uid}
+def _uid(namespaces: Iterable[JsonObject]) -> str:
+    found = (text_at(plain, "metadata", "uid") for plain in namespaces if text_at(plain, "metadata", "name") == _FIXED)
+    return next(found, "")
 
 
 def _number(version: str) -> int:

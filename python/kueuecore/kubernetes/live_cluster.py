@@ -164,7 +164,7 @@ class LiveCluster:
         listing = list_objects(self._api, [kind for kind in self._api.kinds if kind not in large], self._namespace)
         others = [plain for kind, listed in listing.kinds.items() if kind != _WORKLOAD for plain in listed.objects]
         configuration = self._configure([*listing.kueue, *others])
-        engine = _loaded(cached, configuration) if cached and is_of(cached, listing) else None
+        engine = _loaded(cached, configuration) if cached and is_of(cached, listing, self._api) else None
         if cached is not None and engine is None:
             more = list_objects(self._api, large, self._namespace)
             unlisted = (*listing.unlisted, *more.unlisted)

@@ -227,6 +227,27 @@ class TestRights:
         assert err.startswith("here cannot be read: ")
         assert "Unauthorized" in err
 
+    @pytest.mark.parametrize("code", [401, 429, 500, 503])
+    def test_a_kind_that_is_refused_for_now_is_named(
+        self, code: int, server: HttpApiServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        refusal = RefusedError(code, "please try again later", reason="NotNow")
+        for resource, place in (("localqueues", "localqueues.kueue.x-k8s.io"), ("jobs", "Job")):
+            server.faults = lambda request, refused=resource: (
+                Fault(refusal=refusal) if request.resource == refused else None
+            )
+            assert main(["explain", "lab/train", "--server", server.url]) == ExitCode.BAD_INPUT
+            assert f"{server.url} cannot be read: {place}: please try again later; " in capsys.readouterr().err
+
+    def test_jobs_that_may_not_be_read_are_not_said_to_be_absent(
+        self, server: HttpApiServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        refusal = RefusedError(403, "forbidden", reason="Forbidden")
+        server.faults = lambda request: Fault(refusal=refusal) if request.resource == "jobs" else None
+        assert main(["explain", "lab/train", "--server", server.url]) == ExitCode.BAD_INPUT
+        err = capsys.readouterr().err
+        assert "warning: you may not get Job, so it is not known whether one has this name\n" in err
+
 
 class TestKueue:
     def test_its_release_and_configuration_are_those_of_the_cluster(
