@@ -103,6 +103,8 @@ class Answering:
             NoAnswerError: They are wrong, nothing answers to them, or the answer is too large.
         """
         _refuse_wrong(tool, asked)
+        # 2.0 is an integer of JSON Schema too.
+        asked = {name: int(value) if isinstance(value, float) else value for name, value in asked.items()}
         try:
             notes = self._catch_up()
             document = self._by_command(tool, asked) if tool.command else self._by_listing(tool, asked)

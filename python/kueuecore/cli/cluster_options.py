@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
+from kueuecore._text import quoted
+
 __all__ = ["add_cluster", "shown_namespace"]
+
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 def add_cluster(add: argparse.ArgumentParser) -> None:
@@ -17,9 +22,17 @@ def add_cluster(add: argparse.ArgumentParser) -> None:
     help_text = "an API server that needs no credentials, such as `kubectl proxy`"
     cluster.add_argument("--server", metavar="URL", default="", help=help_text)
     help_text = "look here for names without a namespace, and show its workloads; by default that of the context"
-    cluster.add_argument("-n", "--namespace", metavar="NAME", default="", help=help_text)
+    cluster.add_argument("-n", "--namespace", metavar="NAME", default="", type=_namespace, help=help_text)
     help_text = "show the workloads of all namespaces"
     cluster.add_argument("-A", "--all-namespaces", action="store_true", help=help_text)
+
+
+def _namespace(text: str) -> str:
+    if text and not _NAMESPACE.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"{quoted(text)} is no name of a namespace: lower-case letters, digits and hyphens"
+        )
+    return text
 
 
 def shown_namespace(options: argparse.Namespace) -> str:

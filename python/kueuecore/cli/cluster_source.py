@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._text import counted
 from kueuecore.api_server import RefusedError
 from kueuecore.cli.configured import configured
 from kueuecore.cli.state_file import SettledState
-from kueuecore.cli.state_source import arguments_of, events_about
+from kueuecore.cli.state_source import UnreadableError, arguments_of, events_about
 from kueuecore.cli.streams import to_stderr
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
@@ -105,10 +107,15 @@ class ClusterSource:
 
         Args:
             named: The job in question, which is read too if it has no Workload.
+
+        Raises:
+            UnreadableError: The cluster does not answer, or has reported no changes for some time.
         """
         with self._lock, self._explained():
             live = self._live
             engine = live.engine
+            if live.problem:
+                raise self._unreadable(live.problem)
             if self._state is None or self._settled_version != live.version:
                 self._settled_version = live.version
                 self._state = self._settled(live, engine, ())
@@ -121,7 +128,7 @@ class ClusterSource:
         wanted = list(dict.fromkeys(names))
         for name in wanted:
             with self._explained(f"the events of {namespace}/{name} cannot be read"):
-                path = f"/api/v1/namespaces/{namespace}/events"
+                path = f"/api/v1/namespaces/{quote(namespace, safe='')}/events"
                 answer = self._api.get(path, {"fieldSelector": f"involvedObject.name={name}"})
                 found += ({"kind": "Event", **object_at(event)} for event in list_at(answer, "items"))
         return events_about(found, namespace, wanted)
@@ -186,7 +193,8 @@ class ClusterSource:
 
         *place, name = named.split("/")
         kind = place.pop(0) if place and place[0][:1].isupper() else ""
-        if not name or kind == "Workload":
+        # Dots in a path would lead to something else.
+        if not name or kind == "Workload" or {name, *place} & {".", ".."}:
             return ()
         known = {key[1] for key in state.engine._core.workload_keys() if key is not None}
         if name in known or any(job.name == name for job in jobs_with_workloads(state.world, ())):
@@ -194,7 +202,11 @@ class ClusterSource:
         from kueuecore.kubernetes.named_jobs import named_jobs
 
         namespace = place[0] if place else self.namespace
-        return named_jobs(self._api, state.engine.configuration, name, namespace=namespace, kind=kind)
+        found, forbidden = named_jobs(self._api, state.engine.configuration, name, namespace=namespace, kind=kind)
+        if forbidden and not found and not self._options.quiet:
+            others = f" and {counted(len(forbidden) - 1, 'other kind')}" if len(forbidden) > 1 else ""
+            to_stderr(f"warning: you may not get {forbidden[0]}{others}, so it is not known whether one has this name")
+        return found
 
     @contextmanager
     def _explained(self, what: str = "") -> Iterator[None]:
@@ -204,7 +216,10 @@ class ClusterSource:
         try:
             yield
         except (RefusedError, UnansweredError) as error:
-            raise ManifestError.of(f"{what or f'{self.title} cannot be read'}: {error}", remedy=_NOWHERE) from None
+            raise self._unreadable(str(error), what) from None
+
+    def _unreadable(self, why: str, what: str = "") -> UnreadableError:
+        return UnreadableError.of(f"{what or f'{self.title} cannot be read'}: {why}", remedy=_NOWHERE)
 
 
 def _unknown_namespaces(live: LiveCluster, engine: Engine) -> Iterator[JsonObject]:

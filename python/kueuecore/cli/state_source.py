@@ -10,10 +10,11 @@ from typing import Any, Protocol
 
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.cli.state_file import SettledState, read_state
+from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest
 from kueuecore.times import format_time
 
-__all__ = ["FileSource", "StateSource", "arguments_of", "events_about", "source_of", "time_of_event"]
+__all__ = ["FileSource", "StateSource", "UnreadableError", "arguments_of", "events_about", "source_of", "time_of_event"]
 
 # Of core/v1 and of events.k8s.io/v1.
 _TIMES = (
@@ -24,6 +25,10 @@ _TIMES = (
     ("firstTimestamp",),
     ("metadata", "creationTimestamp"),
 )
+
+
+class UnreadableError(ManifestError):
+    """The state cannot be read at the moment; later it may be."""
 
 
 class StateSource(Protocol):

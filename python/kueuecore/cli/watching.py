@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.state_source import UnreadableError
 from kueuecore.cli.streams import to_stderr, write
 from kueuecore.errors import ManifestError
 from kueuecore.times import format_time
@@ -15,6 +16,7 @@ from kueuecore.times import format_time
 __all__ = ["Answer", "add_watch", "answer_or_watch"]
 
 _WAIT_SECONDS = 3600.0
+_RETRY_SECONDS = 5.0
 
 
 class Answer(NamedTuple):
@@ -55,14 +57,22 @@ def answer_or_watch(options: argparse.Namespace, answer: Callable[[], Answer], *
         raise ManifestError.of("--watch follows a cluster", remedy="leave out the files, or --watch")
     last = answer()
     write(last.text)
+    is_lost = False
     while options.watch:
         source = options.source
         version = source.version
-        while (newer := source.wait(version, seconds=_WAIT_SECONDS)) == version:
-            pass
-        version = newer
         try:
+            while not is_lost and source.wait(version, seconds=_WAIT_SECONDS) == version:
+                pass
             found = answer()
+            is_lost = False
+        except UnreadableError as error:
+            # Servers restart: once this one answers, so does the question.
+            if not is_lost:
+                to_stderr(f"{format_time(time.time_ns())}:", *map(str, error.problems))
+            is_lost = True
+            time.sleep(_RETRY_SECONDS)
+            continue
         except ManifestError as error:
             # It was there before, so it has been deleted.
             to_stderr(f"{format_time(time.time_ns())}:", *map(str, error.problems))

@@ -148,6 +148,10 @@ def in_order(steps: Iterable[Found], place: str = "pending") -> tuple[list[Found
         had_quota = What.RELEASED in happened and not happened & {What.CREATED, What.QUOTA_RESERVED}
         if had_quota and happened & {What.PREEMPTED, What.EVICTED, What.DEACTIVATED}:
             place = "admitted"
+            # All of its life may be within one second.
+            begin = [step for step in at_once if step.what is What.CREATED and not step.orders]
+            ordered += begin
+            at_once = [step for step in at_once if step not in begin]
         for step in _following(at_once, place):
             ordered.append(step)
             place = _LEADS_TO.get(step.what, place)

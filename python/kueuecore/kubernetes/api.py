@@ -36,6 +36,10 @@ _QUOTES_BEFORE = 4
 _WATCH_SECONDS = 300
 # The longest line of a watch: no object is that large.
 _MAX_LINE = 64 << 20
+# No page of a list is that large or slow.
+_MOST_BYTES = 1 << 30
+_WHOLE_SECONDS = 300.0
+_CHUNK = 1 << 20
 
 Answered: TypeAlias = Callable[[str, str, int], None]
 """Called after each request with method, host and status code; 0 if there was no answer."""
@@ -164,7 +168,7 @@ class Api:
         fields = {"fieldManager": FIELD_MANAGER} if method in ("POST", "PUT", "PATCH") else {}
         answer = self._open(method, path, body, {**(query or {}), **fields}, content_type, seconds)
         try:
-            return _object(answer.data, path)
+            return _object(_whole(answer, path), path)
         except HTTPError as error:
             raise UnansweredError(f"{method} {path}: {error}") from error
 
@@ -265,6 +269,24 @@ class _Pace:
             pause = self._full - self._seconds * self._burst - now
         if pause > 0:
             time.sleep(pause)
+
+
+def _whole(answer: urllib3.BaseHTTPResponse, path: str) -> bytes:
+    """Return the body of an answer that ends in time, and is no larger than any page of a list."""
+    until = time.monotonic() + _WHOLE_SECONDS
+    chunks: list[bytes] = []
+    left = _MOST_BYTES
+    while chunk := answer.read1(_CHUNK):
+        chunks.append(chunk)
+        left -= len(chunk)
+        if left < 0:
+            answer.close()
+            raise UnansweredError(f"{path}: the answer has more than {_MOST_BYTES} bytes")
+        if time.monotonic() > until:
+            answer.close()
+            raise UnansweredError(f"{path}: the answer takes more than {_WHOLE_SECONDS:g} s")
+    answer.release_conn()
+    return b"".join(chunks)
 
 
 def _object(data: bytes, path: str) -> JsonObject:

@@ -14,7 +14,7 @@ from kueuecore.api_server import RefusedError
 from kueuecore.kubernetes.api import Api
 from kueuecore.kubernetes.watches import list_all
 
-__all__ = ["EVENT", "Listed", "Listing", "Unlisted", "known_kinds", "kueue_objects", "list_objects"]
+__all__ = ["EVENT", "Listed", "Listing", "Unlisted", "known_kinds", "kueue_objects", "list_objects", "naming"]
 
 _EVENTS = Kind("Event", "v1", "events", is_namespaced=True)
 EVENT: Mapping[str, tuple[str, str]] = {_EVENTS.name: (_EVENTS.api_version, _EVENTS.plural)}
@@ -162,6 +162,13 @@ def list_objects(api: Api, kinds: Iterable[str], namespace: str = "") -> Listing
         return Listing(ordered, kueue.result(), tuple(unlisted for _, unlisted in tried if unlisted is not None))
 
 
+def naming(error: RefusedError, what: str) -> RefusedError:
+    """Return a refusal whose message names what was asked for, as that of an overloaded server does not."""
+    if what in str(error):
+        return error
+    return RefusedError(error.code, f"{what}: {error}", reason=error.reason, details=error.details)
+
+
 def kueue_objects(api: Api) -> tuple[JsonObject, ...]:
     """Return Kueue's Deployment, the ConfigMaps that it mounts, and OpenShift's Kueue; those that may be read."""
     found: list[JsonObject] = []
@@ -188,7 +195,10 @@ def _read(
     """Return an object, with its type if given; None if it is missing or may not be read."""
     try:
         found = api.get(path, query)
-    except RefusedError:
+    except RefusedError as error:
+        # Anything else would give an answer for another release or Configuration.
+        if error.code not in (_ABSENT, _FORBIDDEN):
+            raise naming(error, path) from None
         return None
     return {"apiVersion": api_version, "kind": kind, **found} if kind else found
 
@@ -203,7 +213,7 @@ def _list(api: Api, kind: Kind, namespace: str) -> tuple[Listed | None, Unlisted
         if error.code == _ABSENT:
             return None, None
         if error.code != _FORBIDDEN:
-            raise
+            raise naming(error, resource) from None
     listed = None
     if namespace and (kind.is_namespaced or kind.name == "Namespace"):
         with suppress(RefusedError):

@@ -184,7 +184,11 @@ def _of_kubeconfig(place: str, context: str | None) -> Credentials:
     # A renewed token is not written back: the file is not ours.
     loader = kube_config.KubeConfigLoader(merged, active_context=context, config_base_path=None)
     loader.load_and_set(found)
-    chosen = merged["contexts"].get_with_name(context or merged["current-context"])["context"]
+    of_context = context or merged["current-context"]
+    chosen = merged["contexts"].get_with_name(of_context)["context"]
+    for what, value in (("name", of_context), ("namespace", chosen.safe_get("namespace") or "")):
+        if not isinstance(value, str):
+            raise ConfigException(f"the {what} of context {of_context} is no string: write it in quotes")
     if not merged["clusters"].get_with_name(chosen["cluster"])["cluster"].safe_get("server"):
         raise ConfigException(f"cluster {chosen['cluster']} has no server")
     _checked(found.host)
@@ -209,8 +213,10 @@ def _usable(credentials: Credentials) -> Credentials:
     found.refresh_api_key_hook = None
     # Files end with a newline, which must not get into a header.
     found.api_key = {name: key.strip() for name, key in found.api_key.items()}
-    if any(not key.isprintable() for key in found.api_key.values()):
+    if any(not (key.isascii() and key.isprintable()) for key in found.api_key.values()):
         raise ConfigException("the token has characters that no token has")
+    if found.proxy and not str(found.proxy).lower().startswith(("http://", "https://")):
+        raise ConfigException("proxy-url is no URL of an HTTP proxy: write http://HOST:PORT")
     found.connection_pool_maxsize = 64
     # Callers decide whether to retry a request.
     found.retries = False
@@ -223,6 +229,9 @@ def _checked(url: str) -> str:
         parsed = parse_url(url)
     except LocationParseError:
         parsed = None
+    if parsed is not None and parsed.auth:
+        # Not shown: it may have a password.
+        raise ConfigException("the URL of the API server has a user, which is not sent: put a user into a kubeconfig")
     if parsed is None or parsed.scheme not in ("http", "https") or not parsed.host or parsed.query:
         raise ConfigException(f"{url!r} is no URL of an API server: write https://HOST:PORT")
     return url

@@ -10,12 +10,14 @@ from typing import TypeAlias
 
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore._kinds import KINDS
+from kueuecore.api_server import RefusedError
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, ObjectRef, Problem
-from kueuecore.kubernetes.api import Api
-from kueuecore.kubernetes.cluster_cache import CachedCluster, ClusterCache
+from kueuecore.kubernetes.api import Api, UnansweredError
+from kueuecore.kubernetes.cluster_cache import CachedCluster, ClusterCache, is_of
 from kueuecore.kubernetes.cluster_objects import Listed, Unlisted, known_kinds, kueue_objects, list_objects
+from kueuecore.kubernetes.lost_kinds import LostKinds
 from kueuecore.kubernetes.watches import LateKinds, News, follow
 from kueuecore.manifests import object_ref
 
@@ -38,6 +40,8 @@ _BURST_SECONDS = 0.2
 _OLD_SECONDS = 120.0
 _FAR_BEHIND = 300
 _LOOK_SECONDS = 60.0
+# Servers restart; nobody has to know of a pause that is shorter.
+_LOST_SECONDS = 15.0
 
 
 class LiveCluster:
@@ -65,10 +69,10 @@ class LiveCluster:
         self._has_news = threading.Event()
         self._followed: set[str] = set()
         self._opened: dict[str, threading.Event] = {}
+        self._lost = LostKinds()
+        self._was_lost = False
         self.version = 0
         """Grows with each change."""
-        self.problems: list[Problem] = []
-        """Objects that the engine refused, which are left out."""
         self._begin()
 
     @property
@@ -83,6 +87,17 @@ class LiveCluster:
         """All objects but Workloads, with Kueue's own."""
         with self._lock:
             return (*self._kueue, *(plain for objects in self._objects.values() for plain in objects.values()))
+
+    @property
+    def problem(self) -> str:
+        """Why changes have not come for some time, so that what is known may be old; empty if they come."""
+        return self._lost.problem(_LOST_SECONDS)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the objects that the engine refuses, and so leaves out."""
+        with self._lock:
+            return tuple(problem for problems in self._refused.values() for problem in problems)
 
     @property
     def unlisted(self) -> tuple[Unlisted, ...]:
@@ -102,12 +117,15 @@ class LiveCluster:
             with self._lock:
                 self._look_at_kueue()
                 self._take_news()
+                if self._was_lost != bool(self.problem):
+                    self._was_lost = not self._was_lost
+                    self.version += 1
                 if self.version != version:
                     return self.version
             left = until - time.monotonic()
             if left <= 0 or self._late.is_over:
                 return self.version
-            if self._has_news.wait(min(left, _LOOK_SECONDS)):
+            if self._has_news.wait(min(left, _LOST_SECONDS)):
                 time.sleep(min(_BURST_SECONDS, left))
 
     def follow(self) -> None:
@@ -125,45 +143,56 @@ class LiveCluster:
         """Write the cache, if there is one and enough has changed."""
         with self._lock:
             self._take_news()
-            large = {kind: n for kind, n in self._counts().items() if n >= _MANY}
+            large = {kind: n for kind, n in self._counts().items() if n >= _MANY and kind in self._versions}
+            # Of those only one namespace is known, and not from where to follow it.
+            large = {kind: n for kind, n in large.items() if all(entry.kind != kind for entry in self._unlisted)}
             is_fresh = time.time() - self._cached_at < _OLD_SECONDS and self._n_changes < _FAR_BEHIND
             if self._cache is None or not large or is_fresh:
                 return
             objects = {kind: [*of_kind.values()] for kind, of_kind in self._objects.items()}
             versions = {kind: self._versions[kind] for kind in large}
-            self._cache.write(CachedCluster(versions, objects, self._engine.save(), time.time()))
+            refused = tuple(problem for problem in self.problems if problem.object and problem.object.kind in large)
+            self._cache.write(CachedCluster(versions, objects, self._engine.save(), time.time(), refused))
 
     # Reading.
 
-    def _begin(self) -> None:
+    def _begin(self, *, uses_cache: bool = True) -> None:
         """List everything, or what has changed since the cache was written."""
         self._api.kinds = known_kinds(self._api)
-        cached = self._cache.read(now=time.time()) if self._cache is not None else None
+        cached = self._cache.read(now=time.time()) if self._cache is not None and uses_cache else None
         large = {kind for kind in cached.versions if kind in self._api.kinds} if cached else set()
         listing = list_objects(self._api, [kind for kind in self._api.kinds if kind not in large], self._namespace)
+        others = [plain for kind, listed in listing.kinds.items() if kind != _WORKLOAD for plain in listed.objects]
+        configuration = self._configure([*listing.kueue, *others])
+        engine = _loaded(cached, configuration) if cached and is_of(cached, listing, self._api) else None
+        if cached is not None and engine is None:
+            more = list_objects(self._api, large, self._namespace)
+            unlisted = (*listing.unlisted, *more.unlisted)
+            listing = type(listing)({**more.kinds, **listing.kinds}, listing.kueue, unlisted)
+        # Nothing is set before all is read: what is known stays if the server stops answering.
         self._kueue, self._unlisted = listing.kueue, listing.unlisted
         self._objects: dict[str, dict[_Key, JsonObject]] = {}
         self._versions: dict[str, str] = {}
+        self._refused: dict[ObjectRef, list[Problem]] = {}
         self._cached_at, self._n_changes = 0.0, 0
         self._looked_at = time.monotonic()
-        others = [plain for kind, listed in listing.kinds.items() if kind != _WORKLOAD for plain in listed.objects]
-        configuration = self._configure([*self._kueue, *others])
-        engine = _loaded(cached, configuration)
-        if cached is not None and engine is None:
-            more = list_objects(self._api, large, self._namespace)
-            listing = type(listing)({**more.kinds, **listing.kinds}, listing.kueue, listing.unlisted)
         self._engine = engine or Engine(configuration)
         if cached is not None and engine is not None:
             self._objects = {kind: _by_key(objects) for kind, objects in cached.objects.items()}
             self._versions, self._cached_at = dict(cached.versions), cached.written_at
+            self._note_refused(cached.refused)
         # In the order in which objects can be applied one by one.
         for kind in [kind.name for kind in KINDS if kind.name in listing.kinds]:
             self._replace(listing.kinds[kind])
-        for kind in [kind for kind in self._objects if kind not in self._api.kinds]:
-            self._replace(Listed(kind, (), ""))
         if engine is not None:
+            # What is absent now, or forbidden, is as unknown as without a cache.
+            for kind in {*self._objects, _WORKLOAD} - large - {*listing.kinds}:
+                self._replace(Listed(kind, (), ""))
             self._follow(large)
-            self._catch_up()
+            if not self._catch_up():
+                self._stop_following()
+                self._begin(uses_cache=False)
+                return
         self.version += 1
 
     def _look_at_kueue(self) -> None:
@@ -171,10 +200,12 @@ class LiveCluster:
         if time.monotonic() - self._looked_at < _LOOK_SECONDS:
             return
         self._looked_at = time.monotonic()
-        if kueue_objects(self._api) != self._kueue:
-            self._late.end()
-            self._late, self._followed, self._opened = LateKinds(), set(), {}
-            self._news = queue.SimpleQueue()
+        try:
+            found = kueue_objects(self._api)
+        except (RefusedError, UnansweredError):
+            return  # the watches say it too
+        if found != self._kueue:
+            self._stop_following()
             self._begin()
             self._follow(kind for kind, version in self._versions.items() if version)
 
@@ -184,6 +215,7 @@ class LiveCluster:
     def _replace(self, listed: Listed) -> None:
         """Replace all objects of a kind by a list."""
         kind, found = listed.kind, _by_key(listed.objects)
+        self._refused = {ref: problems for ref, problems in self._refused.items() if ref.kind != kind}
         if kind == _WORKLOAD:
             before: Mapping[_Key, object] = dict.fromkeys(filter(None, self._engine._core.workload_keys()))
         else:
@@ -215,20 +247,34 @@ class LiveCluster:
             left = [plain for plain in objects if _ref(plain) not in refused]
             if len(left) == len(objects):
                 raise
-            self.problems += error.problems
+            self._note_refused(error.problems)
+            # Where one has been changed into what is refused, nothing of it stays.
+            for ref in refused:
+                self._delete(ref.kind, ref.namespace, ref.name)
+                self._objects.get(ref.kind, {}).pop((ref.namespace, ref.name), None)
             self._apply(left)
+
+    def _note_refused(self, problems: Iterable[Problem]) -> None:
+        for problem in problems:
+            if problem.object is not None:
+                self._refused.setdefault(problem.object, []).append(problem)
 
     def _now(self) -> int:
         return max(time.time_ns(), self._engine.now)
 
     # Following.
 
+    def _stop_following(self) -> None:
+        self._late.end()
+        self._late, self._lost, self._followed, self._opened = LateKinds(), LostKinds(), set(), {}
+        self._news = queue.SimpleQueue()
+
     def _follow(self, kinds: Iterable[str]) -> None:
         for kind in sorted({*kinds} - self._followed):
             self._followed.add(kind)
             self._opened[kind] = threading.Event()
             namespace = next((entry.namespace for entry in self._unlisted if entry.kind == kind), "")
-            arguments = (kind, self._versions[kind], namespace, self._late, self._news, self._opened[kind])
+            arguments = (kind, self._versions[kind], namespace, self._late, self._news, self._lost, self._opened[kind])
             threading.Thread(target=self._hear, args=arguments, name=f"watch-{kind}", daemon=True).start()
 
     def _hear(
@@ -238,11 +284,15 @@ class LiveCluster:
         namespace: str,
         late: LateKinds,
         news: queue.SimpleQueue[News],
+        lost: LostKinds,
         opened: threading.Event,
     ) -> None:
         def fault(_: str, error: Exception | None) -> None:
             if error is None:
-                opened.set()
+                lost.found(kind)
+            else:
+                lost.lost(kind, error)
+            opened.set()
 
         for entry in follow(self._api, kind, since=since, namespace=namespace, late=late, fault=fault):
             if late.is_over:
@@ -250,14 +300,17 @@ class LiveCluster:
             if entry is not None:
                 news.put(entry)
                 self._has_news.set()
+            else:
+                lost.lost(kind, None)
 
-    def _catch_up(self) -> None:
-        """Apply past changes."""
+    def _catch_up(self) -> bool:
+        """Apply past changes; return whether the server has reported those of all kinds."""
         until = time.monotonic() + _PATIENCE_SECONDS
         for opened in self._opened.values():
             opened.wait(max(0.0, until - time.monotonic()))
         while self._take_news(wait=_IDLE_SECONDS) and time.monotonic() < until:
             pass
+        return not self._lost.kinds and all(opened.is_set() for opened in self._opened.values())
 
     def _take_news(self, *, wait: float = 0.0) -> bool:
         """Apply the events received; returns whether there were any.
@@ -293,6 +346,7 @@ class LiveCluster:
             return
         namespace, name = key = _key(plain)
         changed.pop((kind, *key), None)
+        self._refused.pop(_ref(plain), None)
         if happened == "DELETED":
             self._delete(kind, namespace, name)
             self._objects.get(kind, {}).pop(key, None)
@@ -304,10 +358,8 @@ class LiveCluster:
         self.version += 1
 
 
-def _loaded(cached: CachedCluster | None, configuration: Configuration) -> Engine | None:
+def _loaded(cached: CachedCluster, configuration: Configuration) -> Engine | None:
     """Return the cached engine; None if it had another Configuration, or is of another version."""
-    if cached is None:
-        return None
     try:
         return Engine.load(cached.engine, configuration=configuration)
     except ValueError:

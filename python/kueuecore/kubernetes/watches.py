@@ -25,6 +25,8 @@ _ABSENT_AFTER = 3
 _SHORT_SECONDS = 1.0
 _MAX_SHORT_PAUSE_NS = 5 * SECOND_NS
 _PAGE = 500
+# No cluster has that many objects of a kind.
+_MOST_OBJECTS = 2_000_000
 # Retry after this long, whatever the server asks for.
 _MAX_ASKED_SECONDS = 600
 # This many failures in a row may be due to the version at which the watch would resume.
@@ -189,8 +191,9 @@ def list_all(api: Api, kind: str, *, namespace: str = "") -> tuple[list[JsonObje
         objects += (_listed(item, kind, path) for item in items or ())
         if not rest:
             return objects, version
-        if not items or rest == query.get("continue"):
-            raise UnansweredError(f"{path}: the list does not end: a page has no items, or leads to itself")
+        if not items or rest == query.get("continue") or len(objects) > _MOST_OBJECTS:
+            why = "a page has no items, leads to itself, or is one of too many"
+            raise UnansweredError(f"{path}: the list does not end: {why}")
         query = {"limit": str(_PAGE), "continue": rest}
 
 

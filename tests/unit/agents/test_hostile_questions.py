@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from kueuecore.agents.answering import Answering, Limits, NoAnswerError
 from kueuecore.agents.cutting import size_of
-from kueuecore.agents.tools import TOOLS, Tool
+from kueuecore.agents.tools import TOOLS, Tool, tool_named
 from tests.attack.values import TEXTS
 from tests.unit.agents.connections import EXAMPLES, source
 from tests.unit.agents.test_answers import crowd
@@ -53,6 +53,18 @@ def question(rng: Random, tool: Tool) -> dict[str, Any]:
         asked[str(rng.choice(TEXTS))] = drawn(rng)
     # Forecasts of all that wait take long.
     return {**asked, "seeds": 1, "run_seconds": ["1h"]} if tool.name == "eta" and rng.random() < 0.9 else asked
+
+
+@pytest.mark.parametrize(
+    ("tool", "asked"),
+    [("pending", {"limit": 2}), ("unblock", {"workload": "team-b/job-benchmark-86330", "tries": 1})],
+)
+def test_a_whole_number_may_be_written_with_a_point(tool: str, asked: dict[str, Any]) -> None:
+    answering = Answering(source(str(EXAMPLES / "two-teams")), LIMITS)
+    found = tool_named(tool)
+    assert found is not None
+    floats = {name: float(value) if isinstance(value, int) else value for name, value in asked.items()}
+    assert answering.answer(found, floats).sentences == answering.answer(found, asked).sentences
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -7,14 +7,17 @@ import gzip
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kueuecore.cli import ExitCode, main
-from kueuecore_apiserver import AccessRules, HttpApiServer
+from kueuecore.api_server import RefusedError
+from kueuecore.cli import ExitCode, main, watching
+from kueuecore.kubernetes import live_cluster
+from kueuecore_apiserver import AccessRules, Fault, HttpApiServer
 from tests.unit.kubernetes.clusters import KUEUE, job, served, wait_for
 
 KUBECONFIG = """
@@ -131,6 +134,22 @@ class TestNames:
         found = answer(capsys, "explain", "lab/train", "-o", "json", "--server", server.url)
         assert found["would"] == "Waits"
 
+    @pytest.mark.parametrize("name", ["Job/lab/.", "Job/../train", "../.."])
+    def test_a_name_does_not_lead_elsewhere(
+        self, name: str, server: HttpApiServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        server.load([job("train")])
+        assert main(["explain", name, "--server", server.url]) == ExitCode.BAD_INPUT
+        assert f'there is no workload "{name}"' in capsys.readouterr().err
+        assert not [request for request in server.requests if "/jobs" in request.path]
+
+    @pytest.mark.parametrize("name", ["..", "a/b", "Lab", "a\n", "a" * 64])
+    def test_what_is_no_namespace_is_refused(
+        self, name: str, server: HttpApiServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["run", "-n", name, "--server", server.url]) == ExitCode.BAD_INPUT
+        assert "is no name of a namespace" in capsys.readouterr().err
+
     def test_an_unknown_name_is_refused_with_near_ones(
         self, server: HttpApiServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -207,6 +226,27 @@ class TestRights:
         err = capsys.readouterr().err
         assert err.startswith("here cannot be read: ")
         assert "Unauthorized" in err
+
+    @pytest.mark.parametrize("code", [401, 429, 500, 503])
+    def test_a_kind_that_is_refused_for_now_is_named(
+        self, code: int, server: HttpApiServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        refusal = RefusedError(code, "please try again later", reason="NotNow")
+        for resource, place in (("localqueues", "localqueues.kueue.x-k8s.io"), ("jobs", "Job")):
+            server.faults = lambda request, refused=resource: (
+                Fault(refusal=refusal) if request.resource == refused else None
+            )
+            assert main(["explain", "lab/train", "--server", server.url]) == ExitCode.BAD_INPUT
+            assert f"{server.url} cannot be read: {place}: please try again later; " in capsys.readouterr().err
+
+    def test_jobs_that_may_not_be_read_are_not_said_to_be_absent(
+        self, server: HttpApiServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        refusal = RefusedError(403, "forbidden", reason="Forbidden")
+        server.faults = lambda request: Fault(refusal=refusal) if request.resource == "jobs" else None
+        assert main(["explain", "lab/train", "--server", server.url]) == ExitCode.BAD_INPUT
+        err = capsys.readouterr().err
+        assert "warning: you may not get Job, so it is not known whether one has this name\n" in err
 
 
 class TestKueue:
@@ -293,6 +333,36 @@ class TestWatch:
                 assert process.wait(timeout=30) == ExitCode.OK
             finally:
                 process.kill()
+
+    def test_a_server_that_is_away_for_a_time_does_not_end_it(
+        self, server: HttpApiServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for module, name in ((live_cluster, "_LOST_SECONDS"), (watching, "_RETRY_SECONDS")):
+            monkeypatch.setattr(module, name, 0.1)
+        ended: list[int] = []
+        command = ["explain", "lab/large", "--watch", "--server", server.url]
+        server.faults = lambda request: Fault(watch_ends_after=1) if request.verb == "watch" else None
+        thread = threading.Thread(target=lambda: ended.append(main(command)), daemon=True)
+        thread.start()
+        said: list[str] = ["", ""]
+
+        def says(what: str, *, err: bool = False) -> bool:
+            for index, text in enumerate(capsys.readouterr()):
+                said[index] += text
+            return what in said[err]
+
+        wait_for(lambda: says("more than ClusterQueue a could get"), "the first answer")
+        wait_for(lambda: any(request.verb == "watch" for request in server.requests), "it follows the cluster")
+        server.faults = lambda _: Fault(refusal=RefusedError(503, "starting", reason="NotNow"))
+        server.load([workload("other", 1)])
+        wait_for(lambda: says("cannot be read: ", err=True), "it says that there is no answer")
+        server.faults = None
+        server.load([workload("another", 1)])
+        server.call(lambda api: api.delete("Workload", "large", namespace="lab"))
+        thread.join(60)
+        assert ended == [ExitCode.OK]
+        assert says('there is no workload "lab/large"', err=True)
+        assert said[1].count("cannot be read") == 1
 
     def test_files_are_not_watched(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["explain", str(tmp_path), "lab/w", "--watch"]) == ExitCode.BAD_INPUT

@@ -57,6 +57,11 @@ def kubeconfig(folder: Path, server: str, user: dict[str, Any], **cluster: Any) 
     return file
 
 
+def of_context(context: str, *, current: str = "a", more: str = "") -> str:
+    server = f"{{name: a, cluster: {{server: 'http://127.0.0.1:1', {more}}}}}"
+    return f"{{current-context: {current}, contexts: [{context}], clusters: [{server}], users: []}}"
+
+
 def plugin(folder: Path, *statuses: dict[str, str], version: str = "v1") -> dict[str, Any]:
     """An exec plugin that gives these one after the other, then fails."""
     api_version = f"client.authentication.k8s.io/{version}"
@@ -192,6 +197,7 @@ def test_a_server_that_refuses_each_token_does_not_have_a_plugin_run_each_time(t
             "the exec plugin of user u",
         ),
         ({"token": "a\nb"}, "the token has characters that no token has"),
+        ({"token": "a\u4e2d"}, "the token has characters that no token has"),
         ({"tokenFile": "missing"}, "No such file or directory"),
         ({"client-certificate": "missing"}, "File does not exist"),
     ],
@@ -215,6 +221,10 @@ def test_a_user_without_credentials_is_refused_at_the_start(tmp_path: Path, user
         (f"{{{CHOSEN}, clusters: [{{name: a}}]}}", "Expected key cluster"),
         (f"{{{CHOSEN}, clusters: [{{name: a, cluster: {{x: 1}}}}]}}", "cluster a has no server"),
         (f"{{{CHOSEN}, clusters: [{{name: a, cluster: {{server: a}}}}]}}", "'a' is no URL of an API server"),
+        (of_context("{name: a, context: {cluster: a, namespace: 5}}"), "the namespace of context a is no string"),
+        (of_context("{name: a, context: {cluster: a, namespace: [b]}}"), "the namespace of context a is no string"),
+        (of_context("{name: 5, context: {cluster: a}}", current="5"), "the name of context 5 is no string"),
+        (of_context("{name: a, context: {cluster: a}}", more="proxy-url: socks5://b"), "proxy-url is no URL of an HT"),
     ],
 )
 def test_a_file_that_is_no_kubeconfig_is_refused_with_its_name(tmp_path: Path, text: str, why: str) -> None:
@@ -229,6 +239,12 @@ def test_a_file_that_is_no_kubeconfig_is_refused_with_its_name(tmp_path: Path, t
 def test_what_is_no_url_is_refused_with_what_to_write(url: str) -> None:
     with pytest.raises(ConfigException, match=r"is no URL of an API server: write https://HOST:PORT"):
         Api.connect(server=url)
+
+
+def test_a_password_in_a_url_is_refused_and_not_shown() -> None:
+    with pytest.raises(ConfigException, match="has a user, which is not sent") as raised:
+        Api.connect(server="https://bob:secret@host")
+    assert "secret" not in str(raised.value)
 
 
 @pytest.mark.parametrize("user", [{"client-certificate-data": "Zm9v", "client-key-data": "Zm9v"}, {}])

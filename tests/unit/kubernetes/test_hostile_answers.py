@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kueuecore.api_server import RefusedError
-from kueuecore.kubernetes import Api, News, UnansweredError, follow, list_all
+from kueuecore.kubernetes import Api, News, UnansweredError, api, follow, list_all, watches
 from kueuecore.kubernetes.requests import pause_after
 from tests.unit.kubernetes.hostile import Answer, Asked, hostile, lines, listing, of
 from tests.unit.kubernetes.test_watches import Patient
@@ -28,6 +28,26 @@ def _no_garbage() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+@pytest.mark.parametrize(("limit", "most"), [("_MOST_BYTES", 10), ("_WHOLE_SECONDS", -1.0)])
+def test_an_answer_without_an_end_is_given_up(limit: str, most: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    with hostile(lambda _: listing(LAB)) as server:
+        connection = Api.connect(server=server.url, kinds=KINDS)
+        assert connection.get("/api/v1/namespaces")["items"] == [LAB]
+        monkeypatch.setattr(api, limit, most)
+        with pytest.raises(UnansweredError, match=r"/api/v1/namespaces: the answer (has|takes) more than"):
+            connection.get("/api/v1/namespaces")
+
+
+def test_pages_without_an_end_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watches, "_MOST_OBJECTS", 5)
+    n_pages = itertools.count()
+    with (
+        hostile(lambda _: listing(LAB, **{"continue": str(next(n_pages))})) as server,
+        pytest.raises(UnansweredError, match="the list does not end"),
+    ):
+        list_all(Api.connect(server=server.url, kinds=KINDS), "Namespace")
 
 
 def pauses_of(answer: Callable[[Asked], Answer], *, n: int = 6) -> tuple[list[float], list[News], list[str]]:
