@@ -39,6 +39,7 @@ SIDEBAR = {
     "Answers at the command line": [
         "cli",
         "symptoms",
+        "ask-a-cluster",
         "explain",
         "history",
         "what-if",
