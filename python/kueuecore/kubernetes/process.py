@@ -14,6 +14,7 @@ from kueuecore.configuration import Configuration
 from kueuecore.controller import Metrics
 from kueuecore.kubernetes.api import Api, UnansweredError
 from kueuecore.kubernetes.decider import Decider
+from kueuecore.kubernetes.event_correlator import EventCorrelator
 from kueuecore.kubernetes.inbox import Inbox
 from kueuecore.kubernetes.requests import Emission, pause_after
 from kueuecore.kubernetes.sender import Sender
@@ -64,6 +65,7 @@ class Process:
         self._metrics = metrics
         self._inbox = Inbox()
         self._sender = Sender("write", n_threads=_N_WRITERS, failed=self._inbox.end)
+        self._correlator = EventCorrelator()
         self._emitter = Sender("event", n_threads=_N_EMITTERS, failed=self._inbox.end)
         self._decider = Decider(
             api,
@@ -163,4 +165,6 @@ class Process:
         if self._emitter.n_tasks >= _MAX_EVENTS:
             _LOGGER.warning("an event was dropped: too many wait to be created")
             return
-        self._emitter.submit(lane, Emission(self._emits, event))
+        written = self._correlator.correlate(event, now=self._inbox.now())
+        if written is not None:
+            self._emitter.submit(lane, Emission(self._emits, written))

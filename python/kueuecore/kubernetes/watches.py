@@ -55,11 +55,12 @@ class News:
 
 
 class LateKinds:
-    """Lets threads wait until a kind may exist: a CustomResourceDefinition has changed, or it is time to stop."""
+    """Lets threads wait until a kind may exist, the server answers again, or it is time to stop."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._n_changes = 0
+        self._n_recoveries = 0
         self._is_over = False
 
     @property
@@ -73,6 +74,12 @@ class LateKinds:
             self._n_changes += 1
             self._changed.notify_all()
 
+    def recovered(self) -> None:
+        """Report that a kind is watched again: the server may answer about others too."""
+        with self._changed:
+            self._n_recoveries += 1
+            self._changed.notify_all()
+
     def end(self) -> None:
         """Release all that wait."""
         with self._changed:
@@ -80,12 +87,13 @@ class LateKinds:
             self._changed.notify_all()
 
     def wait(self, pause_ns: int, *, for_kinds: bool) -> None:
-        """Wait this long, until `end` or, with `for_kinds`, until a kind may have appeared."""
+        """Wait this long, until `end`, until another kind is watched again or, with `for_kinds`, one may have appeared."""
         with self._changed:
-            before = self._n_changes
+            before, recoveries = self._n_changes, self._n_recoveries
 
             def is_due() -> bool:
-                return self._is_over or (for_kinds and self._n_changes != before)
+                has_appeared = for_kinds and self._n_changes != before
+                return self._is_over or has_appeared or self._n_recoveries != recoveries
 
             self._changed.wait_for(is_due, timeout=pause_ns / SECOND_NS)
 
@@ -145,7 +153,11 @@ def follow(
         except (RefusedError, UnansweredError) as error:
             code = error.code if isinstance(error, RefusedError) else 0
             n_faults += 1
-            n_absent = n_absent + 1 if code == 404 and not is_known and not is_needed else 0
+            if code == 404 and not is_known and not is_needed:
+                n_absent += 1
+            elif n_absent < _ABSENT_AFTER:
+                n_absent = 0
+            # It stays absent while the server cannot be asked: that others cannot be watched then says enough.
             is_absent = n_absent >= _ABSENT_AFTER
             is_too_old = code == 410 and bool(version)
             is_lost = code in (400, 404, 410) or isinstance(error, _BrokenWatchError | _EventError)
@@ -155,7 +167,7 @@ def follow(
                 continue  # list again at once
             if not n_absent:
                 fault(kind, error)
-            elif n_absent == _ABSENT_AFTER:
+            elif n_absent == _ABSENT_AFTER and code == 404:
                 fault(kind, None)
                 yield News(kind, [])  # the cluster does not know this kind yet
             longest = _MAX_ABSENCE_NS if is_absent else _MAX_PAUSE_NS

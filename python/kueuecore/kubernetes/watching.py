@@ -85,6 +85,7 @@ class Watching:
         if error is None:
             if self._faults.pop(kind, ""):
                 _LOGGER.info("watched again", extra={"kind": kind})
+                self._late.recovered()
         elif kind == CRD and isinstance(error, RefusedError) and error.code in (401, 403):
             # Kinds that appear later are found anyway, by asking less and less often.
             _LOGGER.debug("cannot be watched", extra={"kind": kind, "error": message})

@@ -11,6 +11,7 @@ from kueuecore.configuration import Configuration
 from kueuecore.controller import WATCHED
 from kueuecore.kubernetes import Api, LateKinds, News, UnansweredError, follow, list_all
 from kueuecore.kubernetes.decider import Decider
+from kueuecore.kubernetes.event_correlator import EventCorrelator
 from kueuecore.kubernetes.requests import Emission
 from kueuecore.kubernetes.sender import Task
 from kueuecore.times import SECOND_NS
@@ -81,6 +82,7 @@ class HttpReplica(Replica):
         self.holds_requests = self.holds_answers = False
         self.events: list[JsonObject] = []
         self._creates_events = creates_events
+        self._correlator = EventCorrelator()
         self._cluster = cluster
         self._tasks: deque[Task] = deque()
         self._answers: deque[Callable[[], None]] = deque()
@@ -143,8 +145,9 @@ class HttpReplica(Replica):
 
     def _emit(self, _: Hashable, event: JsonObject) -> None:
         self.events.append(event)
-        if self._creates_events:
-            self._carry_out(Emission(self.api, event))
+        written = self._correlator.correlate(event, now=self._cluster.now) if self._creates_events else None
+        if written is not None:
+            self._carry_out(Emission(self.api, written))
 
     # Incoming.
 
