@@ -67,7 +67,7 @@ class _Bucket:
 class EventCorrelator:
     """Decides what to write for each Event: create it, count an earlier one up, or nothing.
 
-    An Event that has come before is counted up. Of ten or more within ten minutes that differ in their message alone, one
+    An Event that has come before is counted up. Of ten within ten minutes that differ in their message alone, one
     combined Event remains. Each object may have 25 Events at once, and then one in five minutes.
 
     Example:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 
 from kueuecore._json import JsonObject
@@ -64,7 +64,8 @@ class Process:
         self.api = api
         self._metrics = metrics
         self._inbox = Inbox()
-        self._sender = Sender("write", n_threads=_N_WRITERS, failed=self._inbox.end)
+        self._confirm: Callable[[], None] = lambda: None
+        self._sender = Sender("write", n_threads=_N_WRITERS, failed=self._inbox.end, before=lambda: self._confirm())
         self._correlator = EventCorrelator()
         self._emitter = Sender("event", n_threads=_N_EMITTERS, failed=self._inbox.end)
         self._decider = Decider(
@@ -97,6 +98,7 @@ class Process:
             while not self._inbox.is_over:
                 self._inbox.take(until=wake)
                 if self._leads and not self._decider.unlisted and not self._inbox.is_over:
+                    self._confirm()
                     wake = self._decider.step()
             patience = 5.0
         finally:
@@ -110,8 +112,13 @@ class Process:
 
     # From any thread.
 
-    def lead(self) -> None:
-        """Decide from now on, after taking in all that the previous leader has written."""
+    def lead(self, *, confirm: Callable[[], None] = lambda: None) -> None:
+        """Decide from now on, after taking in all that the previous leader has written.
+
+        Args:
+            confirm: Called before each decision and write; raises an error if another process may decide by now.
+        """
+        self._confirm = confirm
         n_failed = 0
         while not self._inbox.is_over:
             try:

@@ -22,6 +22,7 @@ class Sender:
         name: The name of its threads.
         n_threads: How many tasks run at a time.
         failed: Called with the error that a task raised, in the task's thread; the task is dropped.
+        before: Called before each task; what it raises is as if the task had raised it.
 
     Example:
         >>> sender = Sender("example", n_threads=2, failed=print)
@@ -31,8 +32,15 @@ class Sender:
         True
     """
 
-    def __init__(self, name: str, *, n_threads: int, failed: Callable[[BaseException], None]) -> None:
-        self._failed = failed
+    def __init__(
+        self,
+        name: str,
+        *,
+        n_threads: int,
+        failed: Callable[[BaseException], None],
+        before: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._failed, self._before = failed, before
         self._changed = threading.Condition()
         self._lanes: dict[Hashable, deque[Task]] = {}
         # Lanes that wait for a thread: when their first task is due, in order of arrival.
@@ -82,6 +90,7 @@ class Sender:
         while True:
             lane, task = self._next()
             try:
+                self._before()
                 pause = task()
             except BaseException as error:
                 self._failed(error)

@@ -87,7 +87,7 @@ class LateKinds:
             self._changed.notify_all()
 
     def wait(self, pause_ns: int, *, for_kinds: bool) -> None:
-        """Wait this long, until `end`, until another kind is watched again or, with `for_kinds`, one may have appeared."""
+        """Wait this long, until `end`, until another kind is watched again or, with `for_kinds`, one may have come."""
         with self._changed:
             before, recoveries = self._n_changes, self._n_recoveries
 
