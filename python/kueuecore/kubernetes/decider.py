@@ -18,7 +18,7 @@ from kueuecore.errors import ManifestError
 from kueuecore.jobs import JobsConfiguration
 from kueuecore.kubernetes.api import Api
 from kueuecore.kubernetes.requests import Sending
-from kueuecore.kubernetes.sender import Task
+from kueuecore.kubernetes.sender import Stream, Task
 from kueuecore.kubernetes.watches import News
 from kueuecore.provisioning import ProvisioningController
 from kueuecore.times import SECOND_NS, format_time
@@ -31,8 +31,8 @@ _ASKS_AFTER_SECONDS = 5.0
 # Kinds that are written and not watched.
 _WRITTEN = {"Event": ("v1", "events"), "PodTemplate": ("v1", "podtemplates")}
 
-Submit: TypeAlias = Callable[[Hashable, Task], None]
-"""Adds a task to a lane; the tasks of a lane run one after the other."""
+Submit: TypeAlias = Callable[[Hashable, Task, Stream], None]
+"""Adds a task to a lane of a stream; the tasks of a lane run one after the other."""
 
 
 class Decider:
@@ -102,20 +102,27 @@ class Decider:
 
     # Output.
 
-    def step(self) -> int | None:
+    def step(self, *, decides: bool = True) -> int | None:
         """Look at the jobs, take a turn, and hand over the writes.
+
+        Args:
+            decides: Take a turn? Without it, jobs only start and stop.
 
         Returns:
             When to call it again if no news arrives before; None: never.
         """
         for work in self.jobs.take_due(self._now()):
             self._carry_out(work)
+        if not decides:
+            return self.jobs.next_wake(self._now())
         began = time.perf_counter()
         turn = self.loop.turn(self._now())
         if self._metrics is not None:
             self._metrics.time_attempt(turn.decision, seconds=time.perf_counter() - began)
-        for lane, writes in groupby((*turn.writes, *turn.objects), key=_lane):
-            self._send(lane, writes, self._done)
+        for lane, writes in groupby(turn.writes, key=_lane):
+            self._send(lane, writes, self._done, Stream.WORKLOADS)
+        for lane, writes in groupby(turn.objects, key=_lane):
+            self._send(lane, writes, self._done, Stream.OBJECTS)
         self._emit(event.manifest(self._time, uid=self._uid(event)) for event in turn.events)
         now = self._now()
         times = [self.loop.next_wake(now), self.jobs.next_wake(now)]
@@ -128,17 +135,23 @@ class Decider:
             # Without requests it is done: a late report would be mistaken for that of the job's next requests.
             self._emit(event.manifest(self._time) for event in work.events)
             return
-        self._send(work.job, work.requests, partial(self._request_done, work))
+        self._send(work.job, work.requests, partial(self._request_done, work), Stream.JOBS)
 
     def _send(
-        self, lane: Hashable, writes: Iterable[Write], done: Callable[[Write, Answer], None], *, asks_after: float = 0
+        self,
+        lane: Hashable,
+        writes: Iterable[Write],
+        done: Callable[[Write, Answer], None],
+        stream: Stream,
+        *,
+        asks_after: float = 0,
     ) -> None:
         """Hand over writes; how each went is reported in the deciding thread."""
 
         def sent(write: Write, answer: Answer) -> None:
             self._call(partial(done, write, answer))
 
-        self._requests(lane, Sending(self.api, tuple(writes), sent, asks_after))
+        self._requests(lane, Sending(self.api, tuple(writes), sent, asks_after), stream)
 
     def _emit(self, manifests: Iterable[JsonObject]) -> None:
         for event in manifests:
@@ -153,7 +166,7 @@ class Decider:
         except (ManifestError, ValueError) as error:
             # The answer was not that Workload, so the outcome is unknown.
             _LOGGER.warning("answer not understood", extra={"workload": write.object.key, "error": str(error)})
-            self._send(_lane(write), (write,), self._done, asks_after=_ASKS_AFTER_SECONDS)
+            self._send(_lane(write), (write,), self._done, Stream.WORKLOADS, asks_after=_ASKS_AFTER_SECONDS)
             return
         self._take_answer(answer)
         if answer.is_accepted:

@@ -17,7 +17,7 @@ from kueuecore.kubernetes.decider import Decider
 from kueuecore.kubernetes.event_correlator import EventCorrelator
 from kueuecore.kubernetes.inbox import Inbox
 from kueuecore.kubernetes.requests import Emission, pause_after
-from kueuecore.kubernetes.sender import Sender
+from kueuecore.kubernetes.sender import Sender, Stream
 from kueuecore.kubernetes.watches import News, list_all
 from kueuecore.kubernetes.watching import Watching
 
@@ -26,6 +26,8 @@ __all__ = ["Process"]
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
 _N_WRITERS = 16
 _N_EMITTERS = 2
+# Decisions about Workloads that may wait to be written while others are made.
+_MAX_UNWRITTEN = _N_WRITERS
 # Events waiting to be sent; any more are dropped, as by Kueue's recorder.
 _MAX_EVENTS = 10_000
 
@@ -99,7 +101,8 @@ class Process:
                 self._inbox.take(until=wake)
                 if self._leads and not self._decider.unlisted and not self._inbox.is_over:
                     self._confirm()
-                    wake = self._decider.step()
+                    # Decisions that wait to be written would hold up all that come later, of any queue.
+                    wake = self._decider.step(decides=self._sender.n_of(Stream.WORKLOADS) < _MAX_UNWRITTEN)
             patience = 5.0
         finally:
             self._watching.stop()

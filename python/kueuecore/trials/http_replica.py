@@ -13,7 +13,7 @@ from kueuecore.kubernetes import Api, LateKinds, News, UnansweredError, follow, 
 from kueuecore.kubernetes.decider import Decider
 from kueuecore.kubernetes.event_correlator import EventCorrelator
 from kueuecore.kubernetes.requests import Emission
-from kueuecore.kubernetes.sender import Task
+from kueuecore.kubernetes.sender import Stream, Task
 from kueuecore.times import SECOND_NS
 from kueuecore.trials.faults import Replica
 
@@ -127,7 +127,7 @@ class HttpReplica(Replica):
         while self._answers:
             self._answers.popleft()()
 
-    def _take_task(self, _: Hashable, task: Task) -> None:
+    def _take_task(self, _: Hashable, task: Task, _stream: Stream) -> None:
         if self.holds_requests or self._tasks:
             self._tasks.append(task)
         else:
