@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from math import inf
 from typing import TypeAlias
 
 from kueuecore._json import JsonObject, JsonValue, int_at, object_at, text_at
@@ -25,6 +26,8 @@ _ABSENT_AFTER = 3
 _SHORT_SECONDS = 1.0
 _MAX_SHORT_PAUSE_NS = 5 * SECOND_NS
 _PAGE = 500
+# A server that answers one kind well and another badly is not asked again for each good answer.
+_CALM_SECONDS = 10.0
 # Retry after this long, whatever the server asks for.
 _MAX_ASKED_SECONDS = 600
 # This many failures in a row may be due to the version at which the watch would resume.
@@ -61,6 +64,7 @@ class LateKinds:
         self._changed = threading.Condition()
         self._n_changes = 0
         self._n_recoveries = 0
+        self._recovered_at = -inf
         self._is_over = False
 
     @property
@@ -76,7 +80,11 @@ class LateKinds:
 
     def recovered(self) -> None:
         """Report that a kind is watched again: the server may answer about others too."""
+        now = time.monotonic()
         with self._changed:
+            if now - self._recovered_at < _CALM_SECONDS:
+                return
+            self._recovered_at = now
             self._n_recoveries += 1
             self._changed.notify_all()
 
