@@ -58,6 +58,19 @@ def group_workload(*pods: Json) -> Json:
     return dict(made)
 
 
+def test_a_group_without_a_webhook_keeps_its_roles_when_its_flavor_adds_a_node_selector() -> None:
+    waiting = [pod("a", gated=True), pod("b", gated=True)]
+    workload = holding(group_workload(*waiting), "QuotaReserved", "Admitted")
+    flavor = {**FLAVOR, "spec": {"nodeLabels": {"pool": "spot"}}}
+    started = look(pod_group("g", waiting), workload, around=(flavor,))
+    pods = [write.manifest for write in started.writes]
+    (role,) = {pod["metadata"]["annotations"][f"{AN}role-hash"] for pod in pods}  # type: ignore[index,call-overload]
+    assert role == workload["spec"]["podSets"][0]["name"]
+    assert [pod["spec"]["nodeSelector"] for pod in pods] == [{"pool": "spot"}] * 2  # type: ignore[index,call-overload]
+    running = look(pod_group("g", pods), workload, around=(flavor,))
+    assert (wrote(running), reported(running)) == ([], [])
+
+
 # Eviction.
 
 
