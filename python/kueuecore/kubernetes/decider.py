@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from kueuecore._json import JsonObject, text_at
+from kueuecore._text import logged
 from kueuecore.checks import CheckController
 from kueuecore.configuration import Configuration
 from kueuecore.controller import Controller, JobController, JobWork, Metrics
@@ -90,7 +91,7 @@ class Decider:
             return
         problems = self.jobs.resync(news.kind, news.listed, resource_version=news.version, now=self._now())
         for problem in problems:
-            _LOGGER.warning("not taken in", extra={"problem": str(problem)})
+            _LOGGER.warning("not taken in", extra={"problem": logged(problem)})
         self._unlisted.discard(news.kind)
         _LOGGER.debug("listed", extra={"kind": news.kind, "objects": len(news.listed)})
 
@@ -98,7 +99,7 @@ class Decider:
         try:
             self.jobs.observe(news.event, now=self._now(), data=news.data)
         except ManifestError as error:
-            _LOGGER.warning("not taken in", extra={"problem": str(error)})
+            _LOGGER.warning("not taken in", extra={"problem": logged(error)})
 
     # Output.
 
@@ -123,7 +124,7 @@ class Decider:
 
     def _carry_out(self, work: JobWork) -> None:
         if work.waits_for:
-            _LOGGER.info("job waits", extra={"job": str(work.job), "for": work.waits_for})
+            _LOGGER.info("job waits", extra={"job": str(work.job), "for": logged(work.waits_for)})
         if not work.requests:
             # Without requests it is done: a late report would be mistaken for that of the job's next requests.
             self._emit(event.manifest(self._time) for event in work.events)
@@ -152,7 +153,7 @@ class Decider:
             self.loop.done(write, answer, now=self._now())
         except (ManifestError, ValueError) as error:
             # The answer was not that Workload, so the outcome is unknown.
-            _LOGGER.warning("answer not understood", extra={"workload": write.object.key, "error": str(error)})
+            _LOGGER.warning("answer not understood", extra={"workload": write.object.key, "error": logged(error)})
             self._send(_lane(write), (write,), self._done, asks_after=_ASKS_AFTER_SECONDS)
             return
         self._take_answer(answer)
@@ -172,7 +173,7 @@ class Decider:
         try:
             self.jobs.take_answer(answer.object, now=self._now())
         except ManifestError as error:
-            _LOGGER.warning("not taken in", extra={"problem": str(error)})
+            _LOGGER.warning("not taken in", extra={"problem": logged(error)})
 
     @property
     def _time(self) -> str:
