@@ -222,8 +222,8 @@ class _Answering:
 
         return answer
 
-    def _log(self, text: str) -> None:
-        error = logged(text)
-        if error != self._logged:
-            self._logged = error
-            _LOGGER.warning("the lease cannot be used, is tried again", extra={"lease": self._lease, "error": error})
+    def _log(self, error: str) -> None:
+        text = logged(error)
+        if text != self._logged:
+            self._logged = text
+            _LOGGER.warning("the lease cannot be used, is tried again", extra={"lease": self._lease, "error": text})
