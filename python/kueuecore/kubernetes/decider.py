@@ -21,6 +21,8 @@ from kueuecore.kubernetes.api import Api
 from kueuecore.kubernetes.requests import Sending
 from kueuecore.kubernetes.sender import Task
 from kueuecore.kubernetes.watches import News
+from kueuecore.kubernetes.webhook_objections import WebhookObjections
+from kueuecore.manifests import object_ref
 from kueuecore.provisioning import ProvisioningController
 from kueuecore.times import SECOND_NS, format_time
 from kueuecore.writes import Answer, Write
@@ -74,6 +76,7 @@ class Decider:
             watches_nodes=gates.is_enabled("TopologyAwareScheduling"),
         )
         self.jobs = JobController(self.loop, configuration=JobsConfiguration.of(configuration), metrics=metrics)
+        self._objections = WebhookObjections(self.loop, configuration)
         self._unlisted = set(self.jobs.kinds)
         api.kinds = {**self.jobs.kinds, **_WRITTEN}
 
@@ -109,6 +112,7 @@ class Decider:
         Returns:
             When to call it again if no news arrives before; None: never.
         """
+        self._object()
         for work in self.jobs.take_due(self._now()):
             self._carry_out(work)
         began = time.perf_counter()
@@ -121,6 +125,13 @@ class Decider:
         now = self._now()
         times = [self.loop.next_wake(now), self.jobs.next_wake(now)]
         return min((other for other in times if other is not None), default=None)
+
+    def _object(self) -> None:
+        """Warn of objects that a webhook would have refused, once for each version."""
+        for objection in self._objections.take():
+            extra = {"object": str(object_ref(objection.object)), "problem": logged(objection.message)}
+            _LOGGER.warning("used, though Kueue's webhooks would refuse it", extra=extra)
+            self._emit([objection.event.manifest(self._time)])
 
     def _carry_out(self, work: JobWork) -> None:
         if work.waits_for:

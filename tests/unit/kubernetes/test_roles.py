@@ -101,6 +101,32 @@ def lived_through(folder: Path) -> set[tuple[str, str, str]]:
     return rights(days.server.requests) | days.blocked_owners()
 
 
+def test_a_queue_that_is_deleted_goes_once_its_jobs_have_ended(tmp_path: Path) -> None:
+    roles, configured = deployed()
+    days = KindDays(configured, AccessRules(users={"secret": USER}, manifests=roles))
+    kubeconfig = tmp_path / "kubeconfig"
+
+    def left(kind: str) -> set[str]:
+        return {row["metadata"]["name"] for row in days.cluster.list(kind)[0]}
+
+    with days.server.serve() as url:
+        kubeconfig.write_text(KUBECONFIG.format(url=url))
+        days.begin(MortalApi.connect(kubeconfig=kubeconfig))
+        runs = days.come("Job", "placed")
+        days.live(5)
+        for kind, name in (("ClusterQueue", "placed"), ("ResourceFlavor", "placed"), ("ClusterQueue", "asks")):
+            days.cluster.delete(kind, name)
+        days.cluster.delete("AdmissionCheck", "capacity")
+        days.live(10)
+        assert left("ClusterQueue") == {"lq", "placed"}, "nothing runs in the third"
+        assert (left("ResourceFlavor"), left("AdmissionCheck")) == ({"spot", "placed"}, set())
+        (condition,) = days.cluster.get("ClusterQueue", "placed")["status"]["conditions"]
+        assert (condition["status"], condition["reason"]) == ("False", "Terminating")
+        days.finish(runs)
+        days.live(10)
+        assert (left("ClusterQueue"), left("ResourceFlavor")) == ({"lq"}, {"spot"})
+
+
 def test_the_roles_allow_what_days_of_all_kinds_ask_for_and_no_more(tmp_path: Path) -> None:
     roles, _ = deployed()
     allowed = {
