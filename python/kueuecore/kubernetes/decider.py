@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from kueuecore._json import JsonObject, text_at
+from kueuecore._text import logged
 from kueuecore.checks import CheckController
 from kueuecore.configuration import Configuration
 from kueuecore.controller import Controller, JobController, JobWork, Metrics
@@ -20,6 +21,8 @@ from kueuecore.kubernetes.api import Api
 from kueuecore.kubernetes.requests import Sending
 from kueuecore.kubernetes.sender import Stream, Task
 from kueuecore.kubernetes.watches import News
+from kueuecore.kubernetes.webhook_objections import WebhookObjections
+from kueuecore.manifests import object_ref
 from kueuecore.provisioning import ProvisioningController
 from kueuecore.times import SECOND_NS, format_time
 from kueuecore.writes import Answer, Write
@@ -73,6 +76,7 @@ class Decider:
             watches_nodes=gates.is_enabled("TopologyAwareScheduling"),
         )
         self.jobs = JobController(self.loop, configuration=JobsConfiguration.of(configuration), metrics=metrics)
+        self._objections = WebhookObjections(self.loop, configuration)
         self._unlisted = set(self.jobs.kinds)
         api.kinds = {**self.jobs.kinds, **_WRITTEN}
 
@@ -90,7 +94,7 @@ class Decider:
             return
         problems = self.jobs.resync(news.kind, news.listed, resource_version=news.version, now=self._now())
         for problem in problems:
-            _LOGGER.warning("not taken in", extra={"problem": str(problem)})
+            _LOGGER.warning("not taken in", extra={"problem": logged(problem)})
         self._unlisted.discard(news.kind)
         _LOGGER.debug("listed", extra={"kind": news.kind, "objects": len(news.listed)})
 
@@ -98,7 +102,7 @@ class Decider:
         try:
             self.jobs.observe(news.event, now=self._now(), data=news.data)
         except ManifestError as error:
-            _LOGGER.warning("not taken in", extra={"problem": str(error)})
+            _LOGGER.warning("not taken in", extra={"problem": logged(error)})
 
     # Output.
 
@@ -111,6 +115,7 @@ class Decider:
         Returns:
             When to call it again if no news arrives before; None: never.
         """
+        self._object()
         for work in self.jobs.take_due(self._now()):
             self._carry_out(work)
         if not decides:
@@ -128,9 +133,16 @@ class Decider:
         times = [self.loop.next_wake(now), self.jobs.next_wake(now)]
         return min((other for other in times if other is not None), default=None)
 
+    def _object(self) -> None:
+        """Warn of objects that a webhook would have refused, once for each version."""
+        for objection in self._objections.take():
+            extra = {"object": str(object_ref(objection.object)), "problem": logged(objection.message)}
+            _LOGGER.warning("used, though Kueue's webhooks would refuse it", extra=extra)
+            self._emit([objection.event.manifest(self._time)])
+
     def _carry_out(self, work: JobWork) -> None:
         if work.waits_for:
-            _LOGGER.info("job waits", extra={"job": str(work.job), "for": work.waits_for})
+            _LOGGER.info("job waits", extra={"job": str(work.job), "for": logged(work.waits_for)})
         if not work.requests:
             # Without requests it is done: a late report would be mistaken for that of the job's next requests.
             self._emit(event.manifest(self._time) for event in work.events)
@@ -165,7 +177,7 @@ class Decider:
             self.loop.done(write, answer, now=self._now())
         except (ManifestError, ValueError) as error:
             # The answer was not that Workload, so the outcome is unknown.
-            _LOGGER.warning("answer not understood", extra={"workload": write.object.key, "error": str(error)})
+            _LOGGER.warning("answer not understood", extra={"workload": write.object.key, "error": logged(error)})
             self._send(_lane(write), (write,), self._done, Stream.WORKLOADS, asks_after=_ASKS_AFTER_SECONDS)
             return
         self._take_answer(answer)
@@ -185,7 +197,7 @@ class Decider:
         try:
             self.jobs.take_answer(answer.object, now=self._now())
         except ManifestError as error:
-            _LOGGER.warning("not taken in", extra={"problem": str(error)})
+            _LOGGER.warning("not taken in", extra={"problem": logged(error)})
 
     @property
     def _time(self) -> str:

@@ -17,6 +17,7 @@ from kubernetes.leaderelection.electionconfig import Config
 from kubernetes.leaderelection.leaderelectionrecord import LeaderElectionRecord
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 
+from kueuecore._text import logged
 from kueuecore.errors import KueuecoreError
 from kueuecore.kubernetes.api import Api
 
@@ -209,7 +210,7 @@ class _Answering:
             except ApiException as error:
                 # A missing Lease is created, and of several replicas that write it all but one are refused.
                 if error.status != 409 and not (error.status == 404 and name.startswith("read_")):
-                    self._log(f"{error.status} {error.reason}: {(error.body or '')[:500]}")
+                    self._log(f"{error.status} {error.reason}: {error.body or ''}")
                 raise
             # No answer, or not a Lease: what the client raises then is not documented.
             except Exception as error:
@@ -222,6 +223,7 @@ class _Answering:
         return answer
 
     def _log(self, error: str) -> None:
-        if error != self._logged:
-            self._logged = error
-            _LOGGER.warning("the lease cannot be used, is tried again", extra={"lease": self._lease, "error": error})
+        text = logged(error)
+        if text != self._logged:
+            self._logged = text
+            _LOGGER.warning("the lease cannot be used, is tried again", extra={"lease": self._lease, "error": text})

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from kueuecore._json import JsonObject, int_at, text_at
+from kueuecore._text import logged
 from kueuecore.api_server import RefusedError
 from kueuecore.errors import ObjectRef
 from kueuecore.kubernetes.api import MERGE_PATCH, Api, UnansweredError
@@ -95,7 +96,7 @@ class Sending:
                     raise
                 if write.verb is Verb.DELETE and _is_gone(error):
                     return Answer()
-                _LOGGER.info("write not accepted", extra={"object": str(write.object), "error": str(error)})
+                _LOGGER.info("write not accepted", extra={"object": str(write.object), "error": logged(error)})
                 refusal = Answer(error=str(error) or "refused", code=getattr(error, "code", 0))
                 if not write.number:
                     return refusal
@@ -158,5 +159,5 @@ class Emission:
             is_transient = isinstance(error, UnansweredError) or error.code in (429, 500, 503, 504)
             if is_transient and self._n_failed < _MAX_EMISSIONS:
                 return pause_after(self._n_failed, error)
-            _LOGGER.warning("event not created", extra={"reason": event["reason"], "error": str(error)})
+            _LOGGER.warning("event not created", extra={"reason": event["reason"], "error": logged(error)})
         return None
