@@ -119,6 +119,7 @@ attack: $(STAMPS)/extension ## feed bad input to every entry point for SECONDS=6
 .PHONY: pictures
 pictures: $(STAMPS)/extension ## regenerate the pictures in docs/
 	$(PY) -m scripts.pictures
+	$(PY) -m scripts.ui_pictures
 
 .PHONY: api
 api: $(STAMPS)/extension ## regenerate docs/api.md from the docstrings
@@ -127,6 +128,10 @@ api: $(STAMPS)/extension ## regenerate docs/api.md from the docstrings
 .PHONY: upgrade-page
 upgrade-page: $(STAMPS)/extension ## regenerate docs/upgrade.md from the rows and tables in python/kueuecore/releases
 	$(PY) -m scripts.upgrade_page
+
+.PHONY: symptoms-page
+symptoms-page: $(STAMPS)/extension ## regenerate docs/symptoms.md from the incidents in tests/incidents
+	$(PY) -m scripts.symptoms_page
 
 DOCS_VENV := target/docs-venv
 .PHONY: docs

@@ -21,6 +21,14 @@ if "$python" -m zipfile --list "$1" | grep -E '^kueuecore(/(_proof|conformance/|
     echo "the wheel contains the proof, or the API server for tests: see exclude in pyproject.toml" >&2
     exit 1
 fi
+for part in assets/page.css assets/page.js templates/layout.html.j2; do
+    "$python" -m zipfile --list "$1" | grep -q "^kueuecore/ui/$part " ||
+        { echo "the wheel lacks kueuecore/ui/$part" >&2; exit 1; }
+done
+if ! "$python" -m zipfile --list "$1" | grep -qF kueuecore/agents/rules/02-quota.md; then
+    echo "the wheel lacks the rules, which kueuecore mcp serves: see include in pyproject.toml" >&2
+    exit 1
+fi
 install --require-hashes --requirement "$checkout/requirements/runtime.lock"
 # No index: the wheel's dependencies must be installed by now.
 install --no-index "$1"
@@ -35,4 +43,4 @@ cd "$checkout"
 # `python -P` and this working directory: the tests import each other and scripts/, but not python/kueuecore.
 "$python" -P -m pytest --quiet --numprocesses 2 --dist worksteal --override-ini addopts=--import-mode=importlib -p no:cacheprovider \
     --ignore tests/api/test_doctests.py \
-    tests/api tests/property tests/unit/cli tests/unit/policy_tests tests/unit/report/test_report.py
+    tests/api tests/property tests/unit/cli tests/unit/policy_tests tests/unit/report/test_report.py tests/unit/ui/test_ui_command.py

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, NamedTuple
 
 from kueuecore._text import shortened
 from kueuecore.errors import Problem
@@ -19,7 +18,7 @@ EMPTY_NAME = Problem("the name of a file is empty", remedy='write "." for the di
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _COMPRESSED, _GZIP = ".gz", b"\x1f\x8b"
-_LARGEST = 2**30  # bytes: an endless file such as /dev/zero must not fill the memory
+_MAX_GIB = 1  # an endless file such as /dev/zero must not fill the memory
 _MAX_NAME = 4096
 _CHUNK = 2**20
 
@@ -76,7 +75,7 @@ def _standard_input(problems: list[Problem]) -> Iterable[File]:
             raise OSError(errno.EBADF, "it is closed")
         # sys.stdin may have been replaced by a text stream.
         stream = getattr(sys.stdin, "buffer", None)
-        yield File("<stdin>", sys.stdin.read() if stream is None else _read(stream))
+        yield File("<stdin>", sys.stdin.read() if stream is None else _unpacked(_read(stream)))
     except OSError as error:
         problems.append(_unreadable(error, "<stdin>"))
 
@@ -91,7 +90,7 @@ def _files(source: str | os.PathLike[str], problems: list[Problem], *, recursive
     of_tools = _parts_of_tools(files) if is_directory else {}
     for file in files:
         try:
-            yield File(str(file), read_file(file), is_directory, of_tools.get(file))
+            yield File(str(file), _unpacked(read_file(file)), is_directory, of_tools.get(file))
         except OSError as error:
             if isinstance(source, str) and "\n" in source and file == path:
                 message, remedy = "the name of a file has several lines", "use parse_manifests for YAML or JSON text"
@@ -145,28 +144,21 @@ def _may_hold_manifests(file: Path) -> bool:
     return file.suffix in _SUFFIXES or (file.suffix == _COMPRESSED and Path(file.stem).suffix in _SUFFIXES)
 
 
-def _read(stream: IO[bytes]) -> bytes:
-    """Read a stream; unpack what is compressed with gzip."""
-    data = _whole(stream)
+def _unpacked(data: bytes) -> bytes:
     if not data.startswith(_GZIP):
         return data
-    import gzip  # few files are compressed
-    import zlib
+    from kueuecore._gzip import unpacked  # few files are compressed
 
-    try:
-        with gzip.open(io.BytesIO(data)) as unpacked:
-            return _whole(cast("IO[bytes]", unpacked))
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise OSError(errno.EINVAL, f"it is not a whole gzip file: {error}") from None
+    return unpacked(data, largest=_MAX_GIB)
 
 
-def _whole(stream: IO[bytes]) -> bytes:
+def _read(stream: IO[bytes]) -> bytes:
     chunks: list[bytes] = []
     n_bytes = 0
     while chunk := stream.read(_CHUNK):
         chunks.append(chunk)
         n_bytes += len(chunk)
-        if n_bytes > _LARGEST:
+        if n_bytes > _MAX_GIB * 2**30:
             raise OSError(errno.EFBIG, "it has more than 1 GiB; give it in several parts")
     return b"".join(chunks)
 

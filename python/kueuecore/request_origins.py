@@ -30,7 +30,7 @@ class RequestOrigins:
         self._engine = engine
 
     def of(self, resource: str, workload: JsonObject) -> str:
-        """Return where a counted request comes from; empty if the pods of the job itself ask for it.
+        """Return where a counted request comes from; empty if the pods of the job itself ask for all of it.
 
         Args:
             resource: The resource, such as `ephemeral-storage`.
@@ -46,7 +46,10 @@ class RequestOrigins:
                 for container in asking
                 if own is not None and text_at(container, "name") not in own
             ]
-            return f"container {added[0]}, which is added to the job" if len(added) == len(asking) else ""
+            if len(added) == len(asking):
+                return f"container {added[0]}, which is added to the job"
+            also = self._of_runtime(resource, workload)
+            return f"the job and {also}" if also else ""
         for transformation in self._transformations:
             name = text_at(transformation, "input")
             if resource in object_at(transformation, "outputs") and any(
@@ -113,7 +116,9 @@ class RequestOrigins:
     def _of_runtime(self, resource: str, workload: JsonObject) -> str:
         for pod_set in list_at(workload, "spec", "podSets"):
             name = text_at(pod_set, "template", "spec", "runtimeClassName")
-            if resource in object_at(self._runtime_classes.get(name), "overhead", "podFixed"):
+            # Kueue leaves an overhead that the pods have already as it is.
+            own = object_at(pod_set, "template", "spec", "overhead")
+            if name and resource in (own or object_at(self._runtime_classes.get(name), "overhead", "podFixed")):
                 return f"the overhead of RuntimeClass {name}"
         return ""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
+from typing import TypeAlias
 
 from kueuecore._arguments import cycles_of, instance
 from kueuecore.decisions import Decision, Event, Preemption, Undecided
@@ -13,6 +14,8 @@ from kueuecore.engine import Engine
 from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["Ending", "PreemptionLoop", "Settled", "find_preemption_loop", "most_flavors", "settle"]
+
+_Log: TypeAlias = list[tuple[int, tuple[Event, ...] | Decision]]
 
 
 class Ending(StrEnum):
@@ -58,19 +61,21 @@ class Settled:
         ending: Why it ended.
         decisions: The decision of every cycle, in order.
         undecided: Workloads on which no decision could be made, each once.
+        log: All that happened, in order, with its time in nanoseconds since 1970: the decision of each cycle, and the
+            events of the reconciling between them.
         loop: The loop, if it ended `Repeating`.
     """
 
     ending: Ending
     decisions: tuple[Decision, ...]
     undecided: tuple[Undecided, ...]
-    _log: tuple[tuple[Event, ...] | Decision, ...] = field(repr=False)
+    log: tuple[tuple[int, tuple[Event, ...] | Decision], ...] = field(repr=False)
     loop: PreemptionLoop | None = None
 
     @property
     def events(self) -> tuple[Event, ...]:
         """All events of the cycles and of the reconciling between them, in order."""
-        return tuple(chain.from_iterable(_events(entry) for entry in self._log))
+        return tuple(chain.from_iterable(_events(entry) for _, entry in self.log))
 
 
 def settle(
@@ -130,14 +135,14 @@ def settle(
 def _after(first: Settled, second: Settled) -> Settled:
     """Join what happened at one time and at a later one."""
     undecided = {undecided.key: undecided for undecided in (*first.undecided, *second.undecided)}
-    decisions, log = (*first.decisions, *second.decisions), (*first._log, *second._log)
+    decisions, log = (*first.decisions, *second.decisions), (*first.log, *second.log)
     return Settled(second.ending, decisions, tuple(undecided.values()), log, second.loop)
 
 
 def _settle_at(
     engine: Engine, at: int, limit: int | None, patience: int, *, was_at_rest: bool, finds_loops: bool
 ) -> Settled:
-    log: list[tuple[Event, ...] | Decision] = []
+    log: _Log = []
     decisions: list[Decision] = []
     undecided: dict[str, Undecided] = {}
     # From each state to the number of decisions that led to it.
@@ -159,7 +164,7 @@ def _settle_at(
         if decision.cycle == 0:
             break
         decisions.append(decision)
-        log.append(decision)
+        log.append((at, decision))
         for workload in decision.undecided:
             undecided.setdefault(workload.key, workload)
         evicted = [
@@ -212,11 +217,11 @@ def _events(entry: tuple[Event, ...] | Decision) -> tuple[Event, ...]:
     return entry.events if isinstance(entry, Decision) else entry
 
 
-def _reconcile(engine: Engine, log: list[tuple[Event, ...] | Decision], at: int) -> tuple[int, int]:
+def _reconcile(engine: Engine, log: _Log, at: int) -> tuple[int, int]:
     """Reconcile and release until nothing more follows; return the numbers of events and of releases."""
     n_events = n_released = 0
     while events := engine.reconcile(at):
-        log.append(events)
+        log.append((at, events))
         n_events += len(events)
         n_released += _release(engine, _evicted(events), at)
     return n_events, n_released

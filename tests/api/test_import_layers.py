@@ -72,9 +72,19 @@ def test_only_the_part_for_clusters_does_io_over_networks() -> None:
         "prometheus_client",
         "socket",
         "ssl",
+        "starlette",
         "urllib.request",
         "urllib3",
+        "uvicorn",
     )
-    apart = ("kueuecore.kubernetes", "kueuecore.trials", "kueuecore.cli.commands.serve", "kueuecore_apiserver")
+    apart = (
+        "kueuecore.agents",
+        "kueuecore.kubernetes",
+        "kueuecore.trials",
+        "kueuecore.ui",
+        "kueuecore.cli.commands.mcp",
+        "kueuecore.cli.commands.serve",
+        "kueuecore_apiserver",
+    )
     product = [module for module in MODULES if not within(module, apart)]
     assert {module: name for module in product for name in imported(MODULES[module]) if within(name, networks)} == {}

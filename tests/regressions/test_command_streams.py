@@ -210,4 +210,8 @@ def test_ctrl_c_that_is_ignored_stays_ignored() -> None:
 
 def test_the_installed_command_starts_where_ctrl_c_is_minded() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert project["scripts"] == {"kueuecore": "kueuecore.__main__:main"}
+    assert project["scripts"] == {
+        "kueuecore": "kueuecore.__main__:main",
+        "kubectl-kueuecore": "kueuecore.__main__:kubectl",
+        "kubectl_complete-kueuecore": "kueuecore.__main__:kubectl_complete",
+    }

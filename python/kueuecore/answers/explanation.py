@@ -353,11 +353,19 @@ def explain(engine: Engine, name: str, *, namespace: str, now: TimeLike | None =
         queue=queue,
         ahead=ahead,
         pod_sets=tried.pod_sets,
-        searches=tried.searches,
+        searches=_searches(engine, workload, tried),
         replaces=tried.replaces,
         is_strict=is_strict,
         uncovered=_uncovered(engine, workload, tried.pod_sets),
     )
+
+
+def _searches(engine: Engine, workload: WorkloadState, tried: _Tried) -> tuple[Search, ...]:
+    if all(search.is_found for search in tried.searches):
+        return tried.searches
+    from kueuecore.answers.borrowing import with_borrowing  # most answers need none of it
+
+    return with_borrowing(engine, workload, tried.pod_sets, tried.searches)
 
 
 def _uncovered(engine: Engine, workload: WorkloadState, pod_sets: Sequence[PodSetTrials]) -> dict[str, str]:

@@ -18,7 +18,10 @@ _FILES = {
     "03": "03-flavor-assignment.md",
     "04": "04-preemption.md",
     "05": "05-cycle.md",
+    "07": "07-admission-checks.md",
     "08": "08-topology.md",
+    "09": "09-fair-sharing-admission.md",
+    "10": "10-jobs.md",
 }
 
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from kueuecore._text import counted, shown
-from kueuecore.cli.commands import parsed
+from kueuecore.cli.commands import PROGRAM, parsed
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.streams import OutputError, to_stderr
 
@@ -18,19 +18,26 @@ if TYPE_CHECKING:
     from kueuecore.cli.state_source import StateSource
 
 
-def main(arguments: Sequence[str] | None = None, *, source: StateSource | None = None, given: str | None = None) -> int:
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    source: StateSource | None = None,
+    given: str | None = None,
+    program: str = PROGRAM,
+) -> int:
     """Run the command.
 
     Args:
         arguments: The arguments; by default `sys.argv[1:]`.
         source: The state of the command, if its arguments name none.
         given: What `-` stands for; by default standard input.
+        program: How the user has called it: what usage lines begin with.
 
     Returns:
         The exit code, one of `ExitCode`.
     """
     try:
-        return _main(sys.argv[1:] if arguments is None else arguments, source, given)
+        return _main(sys.argv[1:] if arguments is None else arguments, source, given, program)
     except OutputError as error:
         if not error.has_reader:
             return ExitCode.BROKEN_PIPE
@@ -42,12 +49,12 @@ def main(arguments: Sequence[str] | None = None, *, source: StateSource | None =
         return _failed(error)
 
 
-def _main(arguments: Sequence[str], source: StateSource | None, given: str | None) -> int:
+def _main(arguments: Sequence[str], source: StateSource | None, given: str | None, program: str) -> int:
     try:
-        options = parsed(arguments)
+        options = parsed(arguments, program)
     except SystemExit as end:  # --help, --version, or wrong usage, which argparse has already reported
         return end.code if isinstance(end.code, int) else ExitCode.OK
-    options.source, options.given = source, given
+    options.source, options.given, options.program = source, given, program
     if source is not None:
         vars(options).update(source.settings)
         # Whoever asks a state that is open has it as a whole.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -17,13 +17,27 @@ from kueuecore.cli.outcome import Row, RunOutcome, namespaces_of
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
 from kueuecore.releases import Release
-from kueuecore.states import WorkloadState
+from kueuecore.states import ClusterQueueState, WorkloadState
 from kueuecore.times import format_time
 from kueuecore.topology import Placement
 from kueuecore.version import version
 from kueuecore.world import is_workload
 
-__all__ = ["document_head", "json_document", "release_document", "workload_head", "yaml_document", "yaml_documents"]
+if TYPE_CHECKING:
+    from kueuecore.histories.timeline import Timeline
+
+__all__ = [
+    "checks_document",
+    "cluster_queue_document",
+    "document_head",
+    "json_document",
+    "places_document",
+    "release_document",
+    "workload_document",
+    "workload_head",
+    "yaml_document",
+    "yaml_documents",
+]
 
 _SCHEMA = 1
 """Version of the JSON document: changing or removing a field increments it, adding one does not."""
@@ -58,8 +72,8 @@ def workload_head(state: WorkloadState) -> JsonObject:
     }
 
 
-def json_document(outcome: RunOutcome) -> str:
-    """The outcome as one JSON document."""
+def json_document(outcome: RunOutcome, timelines: Sequence[Timeline] = ()) -> str:
+    """The outcome as one JSON document, with the histories of some workloads."""
     document: dict[str, object] = {
         **document_head(outcome.engine.configuration.release),
         "now": format_time(outcome.now),
@@ -67,7 +81,7 @@ def json_document(outcome: RunOutcome) -> str:
         "cycles": len(outcome.settled.decisions),
         "nextWake": None if (wake := outcome.engine.next_wake()) is None else format_time(wake),
         "counts": dict(outcome.counts),
-        "workloads": [_workload(row) for row in outcome.workloads],
+        "workloads": [workload_document(row) for row in outcome.workloads],
         "preemptions": [{**row_of(preemption), "why": outcome.why(preemption)} for preemption in outcome.preemptions],
         "admissionChecks": [
             {
@@ -79,18 +93,7 @@ def json_document(outcome: RunOutcome) -> str:
             }
             for check in outcome.admission_checks
         ],
-        "clusterQueues": [
-            {
-                "name": queue.name,
-                "active": queue.is_active,
-                "reason": queue.reason,
-                "message": queue.message,
-                "pendingWorkloads": queue.pending_workloads,
-                "reservingWorkloads": queue.reserving_workloads,
-                "admittedWorkloads": queue.admitted_workloads,
-            }
-            for queue in outcome.cluster_queues
-        ],
+        "clusterQueues": [cluster_queue_document(queue) for queue in outcome.cluster_queues],
         "quota": [row_of(row) for row in outcome.quota],
         "capacity": [
             {
@@ -109,10 +112,28 @@ def json_document(outcome: RunOutcome) -> str:
         ],
         "events": [row_of(event) for event in outcome.settled.events],
     }
+    if timelines:
+        from kueuecore.cli.history_output import timeline_document  # few runs are asked for one
+
+        document["histories"] = [timeline_document(timeline) for timeline in timelines]
     return json.dumps(document, indent=2) + "\n"
 
 
-def _workload(row: Row) -> JsonObject:
+def cluster_queue_document(queue: ClusterQueueState) -> JsonObject:
+    """A ClusterQueue of a run in a JSON document."""
+    return {
+        "name": queue.name,
+        "active": queue.is_active,
+        "reason": queue.reason,
+        "message": queue.message,
+        "pendingWorkloads": queue.pending_workloads,
+        "reservingWorkloads": queue.reserving_workloads,
+        "admittedWorkloads": queue.admitted_workloads,
+    }
+
+
+def workload_document(row: Row) -> JsonObject:
+    """A workload of a run in a JSON document."""
     state = row.state
     assigned = state.status.get("admission", {}).get("podSetAssignments", ())
     return {
@@ -138,22 +159,31 @@ def _workload(row: Row) -> JsonObject:
             }
             for assignment in assigned
         ],
-        "notPlaced": [
-            {"podSet": placed.asked.pod_set, "asksFor": str(placed.asked), "why": placed.why}
-            for placed in row.not_placed
-        ],
+        "notPlaced": places_document(row),
         "failedNodes": list(row.failed_nodes),
-        "admissionChecks": [
-            {
-                "name": text_at(check, "name"),
-                "state": text_at(check, "state"),
-                "message": text_at(check, "message"),
-                "since": text_at(check, "lastTransitionTime") or None,
-                "retryCount": int_at(check, "retryCount"),
-            }
-            for check in row.checks
-        ],
+        "admissionChecks": checks_document(row),
     }
+
+
+def places_document(row: Row) -> list[JsonValue]:
+    """The pod sets of a workload that could not be placed."""
+    return [
+        {"podSet": placed.asked.pod_set, "asksFor": str(placed.asked), "why": placed.why} for placed in row.not_placed
+    ]
+
+
+def checks_document(row: Row) -> list[JsonValue]:
+    """The states of a workload's admission checks."""
+    return [
+        {
+            "name": text_at(check, "name"),
+            "state": text_at(check, "state"),
+            "message": text_at(check, "message"),
+            "since": text_at(check, "lastTransitionTime") or None,
+            "retryCount": int_at(check, "retryCount"),
+        }
+        for check in row.checks
+    ]
 
 
 def _placement(placement: Placement | None) -> JsonObject | None:
@@ -199,7 +229,18 @@ def _with_statuses(outcome: RunOutcome) -> Iterator[JsonObject]:
             # Without it, the conditions' observedGeneration would not match the object.
             metadata = object_at(plain, "metadata")
             plain = {**plain, "metadata": {**metadata, "generation": metadata.get("generation", generation)}}
+        if is_workload(plain) and not _is_active(outcome.engine, plain):
+            # Kueue writes this with the eviction; read back without it, the workload would be queued again.
+            plain = {**plain, "spec": {**object_at(plain, "spec"), "active": False}}
         yield plain if status is None else {**plain, "status": dict(status)}
+
+
+def _is_active(engine: Engine, plain: JsonObject) -> bool:
+    """Whether a Workload is active; `True` for one that the engine does not hold."""
+    for namespace in namespaces_of(plain):
+        with suppress(UnknownObjectError):
+            return engine.workload(text_at(plain, "metadata", "name"), namespace=namespace).is_active
+    return True
 
 
 def _generation(status: Mapping[str, Any]) -> int:

@@ -36,7 +36,7 @@ _MEANINGS = {
     ExitCode.BAD_INPUT: "wrong usage, or objects that an API server with Kueue would reject",
     ExitCode.UNSETTLED: "it never settles: workloads keep evicting each other, or a fleet keeps changing",
     ExitCode.UNDECIDED: "a workload is undecided: it uses a feature that kueuecore does not support yet",
-    ExitCode.UNAVAILABLE: "an address is in use, the Lease was lost, or a thread died (serve)",
+    ExitCode.UNAVAILABLE: "an address is in use (serve, ui), the Lease was lost, or a thread died (serve)",
     ExitCode.BUG: "a bug in kueuecore",
     ExitCode.UNWRITABLE: "the output, or a file after a run, cannot be written, for example because the disk is full",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",

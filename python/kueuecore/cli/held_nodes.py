@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.answers import Explanation
 from kueuecore.answers.amounts import pod_requests, quantity_of, units_of
 from kueuecore.answers.explanation import Holder, Search
 from kueuecore.answers.obstacles import why_so
 from kueuecore.cli.outcome import Row, RunOutcome
 from kueuecore.cli.table import Cell, Style, table
+from kueuecore.findings.labels import names_of, nodes_with
+from kueuecore.findings.topology_objects import TopologyObjects, trouble_of
 from kueuecore.findings.topology_sentences import PODS
 from kueuecore.jobs.topology import CONSTRAINTS, PREFERRED, REQUIRED, SLICE_TOPOLOGY, UNCONSTRAINED
 from kueuecore.topology import DomainCapacity
 
-__all__ = ["node_tables"]
+__all__ = ["node_tables", "nodes_document", "nodes_left_out"]
 
 _MAX_ROWS = 20
 # Kueue has placed a pod with one of these (rules/08 §4 rule 4).
@@ -36,9 +38,7 @@ class _Held:
 
 def node_tables(outcome: RunOutcome, found: Explanation, row: Row, style: Style, *, is_wide: bool) -> list[str]:
     """Show the domains without room for one more pod, and who is there; nothing if places are not the problem."""
-    search = next((search for search in reversed(found.searches) if search.asks_for_place), None)
-    lacks_place = bool(row.not_placed) or found.lacks_place or (search is not None and not search.is_found)
-    short = _short_rows(outcome, found, row) if lacks_place else []
+    short, held = _full(outcome, found, row)
     if not short:
         return []
     header = ["FLAVOR", "NODE", "RESOURCE", "ONE POD ASKS FOR", "ALLOCATABLE", "OTHER PODS", "USED", "FREE"]
@@ -55,9 +55,6 @@ def node_tables(outcome: RunOutcome, found: Explanation, row: Row, style: Style,
         ]
         for short_row, asked in short
     ]
-    paths = {short_row.path for short_row, _ in short}
-    held = [*_workloads(outcome, found, search, paths), *_outside(outcome, paths)]
-    held.sort(key=lambda workload: (workload.path, workload.key))
     holders: list[list[Cell]] = [
         ["/".join(workload.path), workload.key, str(workload.priority), workload.takes, workload.why]
         for workload in held
@@ -70,6 +67,63 @@ def node_tables(outcome: RunOutcome, found: Explanation, row: Row, style: Style,
             )
         )
     return tables
+
+
+def nodes_document(outcome: RunOutcome, found: Explanation, row: Row) -> JsonObject:
+    """The same as JSON: `fullNodes`, and `onNodes` for who is there."""
+    short, held = _full(outcome, found, row)
+    nodes: list[JsonValue] = [
+        {
+            "flavor": stock.flavor,
+            "path": list(stock.path),
+            "resource": stock.resource,
+            "asked": asked,
+            "allocatable": stock.allocatable,
+            "outside": stock.outside,
+            "used": stock.used,
+            "free": stock.free,
+        }
+        for stock, asked in short
+    ]
+    on_nodes: list[JsonValue] = [
+        {
+            "path": list(holder.path),
+            "heldBy": holder.key,
+            "priority": holder.priority,
+            "takes": holder.takes,
+            "why": holder.why,
+        }
+        for holder in held
+    ]
+    return {"fullNodes": nodes, "onNodes": on_nodes}
+
+
+def _full(outcome: RunOutcome, found: Explanation, row: Row) -> tuple[list[tuple[DomainCapacity, str]], list[_Held]]:
+    """The domains without room for one more pod, with what that asks for, and who is there."""
+    search = next((search for search in reversed(found.searches) if search.asks_for_place), None)
+    lacks_place = bool(row.not_placed) or found.lacks_place or (search is not None and not search.is_found)
+    short = _short_rows(outcome, found, row) if lacks_place else []
+    paths = {stock.path for stock, _ in short}
+    held = [*_workloads(outcome, found, search, paths), *_outside(outcome, paths)] if short else []
+    return short, sorted(held, key=lambda holder: (holder.path, holder.key))
+
+
+def nodes_left_out(objects: TopologyObjects, found: Explanation) -> list[str]:
+    """Name the nodes of the flavors that were tried that take no pods: Kueue's message counts only the others.
+
+    Args:
+        objects: The Topologies, the flavors with one, and the Nodes.
+        found: The explanation of a workload that has no place.
+    """
+    lines = []
+    tried = (trial.flavor for pod_set in found.pod_sets for trial in pod_set.trials)
+    for flavor in (name for name in dict.fromkeys(tried) if name in objects.flavors):
+        labels = texts_at(objects.flavors[flavor].object, "spec", "nodeLabels")
+        nodes = nodes_with(labels, dict(sorted(objects.nodes.items())))
+        out = [f"{text_at(node.object, 'metadata', 'name')} ({why})" for node in nodes if (why := trouble_of(node))]
+        if out:
+            lines.append(f"nodes of flavor {flavor} that take no pods: {names_of(out)}")
+    return lines
 
 
 def _cut(

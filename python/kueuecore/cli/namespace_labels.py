@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from kueuecore._json import JsonObject, object_at
+from kueuecore._json import JsonObject, JsonValue, object_at, texts_at
 from kueuecore._near_names import near_names
 from kueuecore._text import quoted
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, Problem, UnknownObjectError
-from kueuecore.findings.labels import missing_labels, names_of
+from kueuecore.findings.labels import missing_labels, names_of, unmet
 from kueuecore.manifests import Manifest
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.world import DEFAULT_NAMESPACE, NAMESPACE_NAME_LABEL, World, missing_namespaces
@@ -59,7 +59,7 @@ def with_namespaces(manifests: tuple[Manifest, ...], labels: NamespaceLabels) ->
 
 
 def namespace_note(world: World, engine: Engine, state: WorkloadState) -> str:
-    """Say that a workload waits because its Namespace was added without labels; empty if that is not why."""
+    """Say which labels a pending workload's Namespace lacks for its ClusterQueue; empty if that is not why it waits."""
     if state.stage is not Stage.PENDING or state.cluster_queue is None:
         return ""
     namespace = state.namespace or DEFAULT_NAMESPACE
@@ -69,10 +69,25 @@ def namespace_note(world: World, engine: Engine, state: WorkloadState) -> str:
         return ""
     labels = missing_labels(world, namespace, selector)
     if not labels:
-        return ""
+        return _unselected(engine, namespace, state.cluster_queue, selector)
     return (
         f"Namespace {namespace} was added without labels, and ClusterQueue {state.cluster_queue} asks for {labels}: "
         "give the Namespace, or set its labels with --namespace-labels"
+    )
+
+
+def _unselected(engine: Engine, namespace: str, queue: str, selector: JsonValue) -> str:
+    """Say why a ClusterQueue does not select a Namespace that is given; empty if it does."""
+    if selector is None:
+        return f"ClusterQueue {queue} has no namespaceSelector, so it selects no Namespace: {{}} selects all"
+    try:
+        labels = texts_at(engine.object("Namespace", namespace), "metadata", "labels")
+    except UnknownObjectError:
+        return ""
+    lacks = unmet(selector, {**labels, NAMESPACE_NAME_LABEL: namespace})
+    asked = ", ".join(text for _, text in lacks)
+    return (
+        f"Namespace {namespace} is not as the namespaceSelector of ClusterQueue {queue} asks: {asked}" if lacks else ""
     )
 
 

@@ -8,7 +8,10 @@ from kueuecore._text import quoted
 from kueuecore.cli.state_file import add_state
 from kueuecore.times import duration_ns
 
-__all__ = ["add_inputs", "add_style", "seed", "step_seconds"]
+__all__ = ["HISTORY_HELP", "add_inputs", "add_style", "seed", "step_seconds"]
+
+
+HISTORY_HELP = "also show what happened to this workload or job, step by step, as NAMESPACE/NAME; repeatable"
 
 
 def add_inputs(add: argparse.ArgumentParser, *, takes_engines: bool = True, asks_release: bool = True) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._text import counted
 from kueuecore.cli.checks import CheckRow, check_rows
-from kueuecore.cli.namespace_labels import namespace_note
+from kueuecore.cli.queue_notes import QueueNotes
 from kueuecore.cli.sentences import why_preempted
 from kueuecore.decisions import Preemption, Undecided
 from kueuecore.engine import Engine
@@ -164,10 +164,17 @@ class RunOutcome:
     @cached_property
     def workloads(self) -> tuple[Row, ...]:
         """All workloads that are shown, by namespace and name."""
-        states = [state for state in self.engine.workloads() if self._namespace in ("", state.namespace)]
+        return self.rows(state for state in self.engine.workloads() if self._namespace in ("", state.namespace))
+
+    @cached_property
+    def queued(self) -> Mapping[str, PendingWorkload]:
+        """The workloads in the queues, by their keys."""
         queues = self.engine.cluster_queues()
-        positions = {queued.key: queued for queue in queues for queued in self.engine.pending(queue)}
-        return tuple(self._row(state, positions.get(state.key)) for state in states)
+        return {queued.key: queued for queue in queues for queued in self.engine.pending(queue)}
+
+    def rows(self, states: Iterable[WorkloadState]) -> tuple[Row, ...]:
+        """Return the rows of some workloads."""
+        return tuple(self._row(state, self.queued.get(state.key)) for state in states)
 
     def workload(self, name: str, *, namespace: str) -> Row:
         """One workload, without a look at all others.
@@ -237,11 +244,15 @@ class RunOutcome:
         return cause or (_BYPASSED if state.place == "inadmissible" else "")
 
     def _notes(self, state: WorkloadState, cause: str, plain: JsonObject) -> str:
-        """What to add about requests that the ClusterQueue does not cover, or about the Namespace."""
+        """What to add about requests that the ClusterQueue does not cover, or about the queues and the Namespace."""
         said = state.message or cause
         if state.stage is not Stage.PENDING or not uncovered_in(said):
-            return namespace_note(self.world, self.engine, state)
+            return self._queue_notes.of(state)
         return self.request_origins.notes(said, plain, state.cluster_queue or "")
+
+    @cached_property
+    def _queue_notes(self) -> QueueNotes:
+        return QueueNotes(self.world, self.engine)
 
     @cached_property
     def request_origins(self) -> RequestOrigins:

@@ -19,21 +19,16 @@ def why_preempted(preemption: Preemption, victim: WorkloadState, preemptor: Work
     Returns:
         A sentence without a full stop.
     """
-    theirs, ours = preemption.cluster_queue, preemptor.cluster_queue
-    match preemption.reason:
-        case "InClusterQueue" if preemptor.priority > victim.priority:
-            order = f"its priority is {preemptor.priority}, that of {victim.key} {victim.priority}"
-            return f"{preemptor.key} goes first in {theirs}: {order}"
-        case "InClusterQueue":
-            return f"{preemptor.key} goes first in {theirs}: among equal priorities it has waited longer"
-        case "InCohortReclamation":
-            return f"{ours} takes back quota of its own that {theirs} has borrowed"
-        case "InCohortReclaimWhileBorrowing":
-            order = f"the priority of {preemptor.key} is {preemptor.priority}, that of {victim.key} {victim.priority}"
-            return f"{ours} may preempt even to borrow (borrowWithinCohort): {order}"
-        case "InCohortFairSharing":
-            return f"the shares of the cohort let {ours} take from {theirs} (fair sharing)"
-        case "FlavorMigration":
-            return f"{preemptor.key} takes its place on a preferred flavor"
-        case reason:
-            return reason
+    # Few states preempt.
+    from kueuecore.histories.facts import Facts
+    from kueuecore.histories.wording import why_it_gave_way
+
+    facts = Facts(
+        by=preemptor.key,
+        by_queue=preemptor.cluster_queue or "",
+        by_priority=str(preemptor.priority),
+        queue=preemption.cluster_queue,
+        priority=str(victim.priority),
+        why=preemption.reason,
+    )
+    return why_it_gave_way(facts, victim=victim.key) or preemption.reason

@@ -462,7 +462,7 @@ def _notes(world: World, applied: AppliedWorld, holders: Iterable[Manifest]) -> 
     if names:
         yield f"note: these AdmissionChecks have no condition Active: {names}; see --assume-checks-active"
     counts = Counter(applied.unread) - Counter(text_at(holder.object, "kind") for holder in holders)
-    unread = {kind: n for kind, n in counts.items() if kind not in READ_KINDS}
+    unread = {kind: n for kind, n in counts.items() if kind not in (*READ_KINDS, "Event")}
     if unread:
         kinds = ", ".join(f"{shortened(kind)} ({n})" for kind, n in unread.items())
         others = [kind for kind in unread if kind in API_VERSIONS and kind != "Configuration"]

@@ -33,6 +33,7 @@ _SENTENCES = (
     "DOMAINS",
     "ON NODES",
     "EVICTED",
+    "WHAT HAPPENED",
 )
 _COLORS = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 

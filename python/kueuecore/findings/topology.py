@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kueuecore._json import list_at, object_at, text_at, texts_at
+from kueuecore._json import list_at, text_at, texts_at
 from kueuecore._text import quoted
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
 from kueuecore.findings.labels import names_of, nodes_with
 from kueuecore.findings.manifest_fields import quota_fields
-from kueuecore.findings.topology_objects import TOPOLOGY_NAME, levels_of_topology
+from kueuecore.findings.topology_objects import TOPOLOGY_NAME, levels_of_topology, trouble_of
 from kueuecore.findings.topology_sentences import AskedTopology
 from kueuecore.manifests import Manifest
 from kueuecore.states import Stage, WorkloadState
@@ -115,8 +115,8 @@ def unavailable_nodes(facts: Facts) -> Iterator[Hit]:
             continue
         levels = levels_of_topology(placing.topology)
         placed = [node for node in placing.nodes if all(level in _labels(node) for level in levels)]
-        if placed and all(map(_trouble, placed)):
-            names = names_of(f"{_name(node)} ({_trouble(node)})" for node in placed)
+        if placed and all(map(trouble_of, placed)):
+            names = names_of(f"{_name(node)} ({trouble_of(node)})" for node in placed)
             yield hit(
                 placing.flavor,
                 f"no Node with these labels takes pods: {names}",
@@ -182,12 +182,3 @@ def _labels(node: Manifest) -> Mapping[str, str]:
 
 def _name(node: Manifest) -> str:
     return text_at(node.object, "metadata", "name")
-
-
-def _trouble(node: Manifest) -> str:
-    """Why a node takes no pods, in a word or two; empty if it does."""
-    if object_at(node.object, "spec").get("unschedulable") is True:
-        return "unschedulable"
-    conditions = list_at(node.object, "status", "conditions")
-    ready = next((condition for condition in conditions if text_at(condition, "type") == "Ready"), None)
-    return "" if text_at(ready, "status") == "True" else "not ready"

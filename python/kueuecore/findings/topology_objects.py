@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kueuecore._json import list_at, text_at
+from kueuecore._json import list_at, object_at, text_at
 from kueuecore.manifests import Manifest
 from kueuecore.world import World
 
-__all__ = ["KUEUE_GROUP", "TOPOLOGY_NAME", "TopologyObjects", "levels_of_topology"]
+__all__ = ["KUEUE_GROUP", "TOPOLOGY_NAME", "TopologyObjects", "levels_of_topology", "trouble_of"]
 
 KUEUE_GROUP = "kueue.x-k8s.io/"
 TOPOLOGY_NAME = ("spec", "topologyName")
@@ -54,6 +54,15 @@ class TopologyObjects:
         return {name: levels_of_topology(topology) for name, topology in self.topologies.items()} | {
             name: self.levels_of(name) for name in self.flavors
         }
+
+
+def trouble_of(node: Manifest) -> str:
+    """Why a node takes no pods, in a word or two; empty if it does."""
+    if object_at(node.object, "spec").get("unschedulable") is True:
+        return "unschedulable"
+    conditions = list_at(node.object, "status", "conditions")
+    ready = next((condition for condition in conditions if text_at(condition, "type") == "Ready"), None)
+    return "" if text_at(ready, "status") == "True" else "not ready"
 
 
 def levels_of_topology(topology: Manifest) -> tuple[str, ...]:

@@ -9,13 +9,13 @@ from functools import partial
 from itertools import groupby
 from typing import TypeAlias
 
-from kueuecore._json import JsonObject, text_at
+from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore._text import logged
 from kueuecore.checks import CheckController
 from kueuecore.configuration import Configuration
 from kueuecore.controller import Controller, JobController, JobWork, Metrics
 from kueuecore.decisions import Event
-from kueuecore.errors import ManifestError
+from kueuecore.errors import ManifestError, ObjectRef
 from kueuecore.jobs import JobsConfiguration
 from kueuecore.kubernetes.api import Api
 from kueuecore.kubernetes.requests import Sending
@@ -167,6 +167,8 @@ class Decider:
 
     def _emit(self, manifests: Iterable[JsonObject]) -> None:
         for event in manifests:
+            # Clusters keep Events for an hour; `kueuecore history` finds them here after that.
+            _LOGGER.info("event", extra=_logged(event))
             # Events about one object are kept in order.
             self._create_event(text_at(event, "involvedObject", "uid"), event)
 
@@ -205,6 +207,13 @@ class Decider:
 
     def _uid(self, event: Event) -> str:
         return text_at(self.loop.workload(event.name, namespace=event.namespace), "metadata", "uid")
+
+
+def _logged(event: JsonObject) -> dict[str, str]:
+    about = object_at(event, "involvedObject")
+    ref = ObjectRef(text_at(about, "kind"), text_at(about, "name"), text_at(about, "namespace"))
+    told = {"type": text_at(event, "type"), "reason": text_at(event, "reason"), "note": text_at(event, "message")}
+    return {"object": str(ref), "uid": text_at(about, "uid"), **told}
 
 
 def _lane(write: Write) -> Hashable:

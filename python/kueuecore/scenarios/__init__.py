@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kueuecore.scenarios.hourly_arrivals import HourlyArrivals
     from kueuecore.scenarios.job_outcomes import JobOutcome, JobOutcomes
     from kueuecore.scenarios.node_groups import NodeFailure, NodeGroup, NodeLevel, NodeState
-    from kueuecore.scenarios.outcomes import QuotaOutcome, ScenarioEnding, ScenarioOutcome
+    from kueuecore.scenarios.outcomes import QuotaOutcome, ScenarioEnding, ScenarioOutcome, WorkloadVersion
     from kueuecore.scenarios.present import Present
     from kueuecore.scenarios.running import run_scenario
     from kueuecore.scenarios.scenario import Scenario
@@ -75,6 +75,7 @@ __all__ = [
     "Weibull",
     "Work",
     "WorkerPart",
+    "WorkloadVersion",
     "parse_edit",
     "parse_target",
     "read_generator",
@@ -96,7 +97,7 @@ __getattr__, __dir__ = lazy_names(
         "kueuecore.scenarios.hourly_arrivals": "HourlyArrivals",
         "kueuecore.scenarios.job_outcomes": "JobOutcome JobOutcomes",
         "kueuecore.scenarios.node_groups": "NodeFailure NodeGroup NodeLevel NodeState",
-        "kueuecore.scenarios.outcomes": "QuotaOutcome ScenarioEnding ScenarioOutcome",
+        "kueuecore.scenarios.outcomes": "QuotaOutcome ScenarioEnding ScenarioOutcome WorkloadVersion",
         "kueuecore.scenarios.present": "Present",
         "kueuecore.scenarios.running": "run_scenario",
         "kueuecore.scenarios.scenario": "Scenario",

@@ -41,9 +41,14 @@ _MAX_CYCLES_OF_A_JOB = 100
 
 
 def simulate_cluster(
-    scenario: Scenario, cluster: ClusterPart, *, progress: Progress | None, checkpoint: Checkpoint | None
+    scenario: Scenario,
+    cluster: ClusterPart,
+    *,
+    progress: Progress | None,
+    checkpoint: Checkpoint | None,
+    keeps_events: bool = False,
 ) -> ScenarioOutcome:
-    """Run a scenario of one cluster to its end.
+    """Run a scenario of one cluster to its end; `keeps_events` keeps `Run.events`.
 
     Raises:
         ManifestError: Everything that is wrong with the objects, the jobs or the checkpoint.
@@ -66,7 +71,7 @@ def simulate_cluster(
         *changes_of(scenario, cluster),
         *(_happening(*problem) for problem in present.waiting),
     ]
-    run = _run(scenario, cluster, present.objects, rows.copies, events, progress, checkpoint)
+    run = _run(scenario, cluster, present.objects, rows.copies, events, progress, checkpoint, keeps_events)
     created = [*rows.objects, *filter(None, map(_created, events))]
     queues = _cluster_queues(created)
     # Workloads of events have the first numbers, with those that waited at the start last among them. Those that ran at
@@ -120,6 +125,7 @@ def _run(
     events: Sequence[Happening],
     progress: Progress | None,
     checkpoint: Checkpoint | None,
+    keeps_events: bool,
 ) -> Run:
     stocks = part.capacity
     controller = ProvisioningController.of(part.configuration)
@@ -134,6 +140,7 @@ def _run(
         until=_until(scenario),
         max_cycles=max(_MAX_CYCLES, _MAX_CYCLES_OF_A_JOB * len(copies)),
         cycle_seconds=scenario.cycle_seconds,
+        messages=keeps_events,
         cycles=False,
         finished=False,
         progress=progress,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from operator import methodcaller
 from random import Random
 from typing import TypeAlias
@@ -47,8 +47,13 @@ _MAX_OUTAGES = 10
 _Happening: TypeAlias = tuple[int, Callable[[Fleet], None]]
 
 
-def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
+def simulate_fleet(scenario: Scenario, part: FleetPart, *, follow: Collection[str] = ()) -> ScenarioOutcome:
     """Run a scenario of a fleet to its end. A policy that is a program is loaded only after all other checks.
+
+    Args:
+        scenario: The scenario.
+        part: Its fleet.
+        follow: The Workloads or jobs of which all versions are kept.
 
     Raises:
         ManifestError: Everything that is wrong with the objects or jobs; otherwise, with the policy.
@@ -65,7 +70,7 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
     most_steps = _MAX_STEPS + _MAX_STEPS_OF_A_JOB * len(arrivals) + _MAX_STEPS_OF_A_DAY * days * len(part.workers)
     stops = scenario.until_seconds is None
     fleet = _fleet(scenario, part)
-    watch, ending, notes = FleetWatch(fleet, arrivals), ScenarioEnding.COMPLETE, list[str]()
+    watch, ending, notes = FleetWatch(fleet, arrivals, follow), ScenarioEnding.COMPLETE, list[str]()
     try:
         for name, given in objects.items():
             fleet.apply(given, cluster=name)
@@ -93,6 +98,8 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
             *warnings_of(applied, others=fleet.manager.manager_kinds),
             *(failure for name in objects for failure in _idle_failures(part, name, objects[name])),
         ),
+        versions=watch.versions,
+        workload_keys=watch.workload_keys,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from kueuecore._conditions import condition, is_true
@@ -11,6 +11,7 @@ from kueuecore.errors import UnknownObjectError
 from kueuecore.fleet import Fleet
 from kueuecore.multikueue import MANAGER
 from kueuecore.scenarios.job_outcomes import JobOutcome
+from kueuecore.scenarios.outcomes import WorkloadVersion
 from kueuecore.scenarios.work import Arrival
 from kueuecore.waiting_cause import message_or_cause
 
@@ -110,10 +111,15 @@ class FleetWatch:
     Args:
         fleet: The fleet.
         arrivals: The jobs that arrive.
+        follow: Workloads or jobs, as `namespace/name` or `Kind/namespace/name`, of which all versions are kept.
     """
 
-    def __init__(self, fleet: Fleet, arrivals: Sequence[Arrival]) -> None:
+    def __init__(self, fleet: Fleet, arrivals: Sequence[Arrival], follow: Collection[str] = ()) -> None:
         self._fleet = fleet
+        self._follow = frozenset(follow)
+        self._followed: dict[str, list[WorkloadVersion]] = {}
+        self.workload_keys: dict[str, str] = {}
+        """The `namespace/name` of Workloads by UID, if any is followed."""
         self._jobs = {(arrival.key[1], arrival.key[2]): _Seen(arrival) for arrival in arrivals}
         self._names: dict[_JobKey, _Seen] = {}
         self._versions = {name: node.api.version for name, node in fleet.nodes.items()}
@@ -129,6 +135,11 @@ class FleetWatch:
             self._versions[name] = node.api.version
 
     @property
+    def versions(self) -> dict[str, tuple[WorkloadVersion, ...]]:
+        """The versions of the Workloads that are followed, by `namespace/name`."""
+        return {key: tuple(versions) for key, versions in self._followed.items()}
+
+    @property
     def is_over(self) -> bool:
         """Whether all jobs have arrived and ended."""
         return all(job.is_over for job in self._jobs.values())
@@ -139,6 +150,8 @@ class FleetWatch:
 
     def _take(self, cluster: str, happened: str, workload: JsonObject) -> None:
         namespace, name = text_at(workload, "metadata", "namespace"), text_at(workload, "metadata", "name")
+        if self._follow:
+            self._keep(cluster, f"{namespace}/{name}", happened, workload)
         if cluster != MANAGER:
             seen = self._names.get((namespace, name))
             if seen is not None:
@@ -151,6 +164,20 @@ class FleetWatch:
             self._names[namespace, name] = seen
             seen.take_nodes(cluster, happened, workload)
             seen.take(workload, self._fleet.now)
+
+    def _keep(self, cluster: str, key: str, happened: str, workload: JsonObject) -> None:
+        """Keep a version if its Workload, or a job that owns it, is followed."""
+        self.workload_keys[text_at(workload, "metadata", "uid")] = key
+        names = {key, f"Workload/{key}"}
+        namespace = text_at(workload, "metadata", "namespace")
+        for owner in list_at(workload, "metadata", "ownerReferences"):
+            job = f"{namespace}/{text_at(owner, 'name')}"
+            names |= {job, f"{text_at(owner, 'kind')}/{job}"}
+        if key in self._followed or names & self._follow:
+            version = WorkloadVersion(
+                time=self._fleet.now, cluster=cluster, object=workload, is_deleted=happened == "DELETED"
+            )
+            self._followed.setdefault(key, []).append(version)
 
     def _outcome(self, seen: _Seen, created: int) -> JobOutcome:
         kind, namespace, name = seen.arrival.key

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
+from kueuecore._json import JsonObject
 from kueuecore.scenarios.job_outcomes import JobOutcomes
 from kueuecore.scenarios.waits import Waits
 from kueuecore.simulation import Run
 from kueuecore.simulation.left_out import LeftOut
 
-__all__ = ["QuotaOutcome", "ScenarioEnding", "ScenarioOutcome"]
+__all__ = ["QuotaOutcome", "ScenarioEnding", "ScenarioOutcome", "WorkloadVersion"]
 
 
 class ScenarioEnding(StrEnum):
@@ -61,6 +62,23 @@ class QuotaOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadVersion:
+    """A version of a Workload of a fleet, or of its copy on a worker.
+
+    Args:
+        time: When it was stored, in nanoseconds since 1970.
+        cluster: The worker; empty for the manager.
+        object: The Workload.
+        is_deleted: Whether it was deleted then.
+    """
+
+    time: int
+    cluster: str
+    object: JsonObject = field(hash=False, repr=False)
+    is_deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioOutcome:
     """The outcome of a scenario. Two are equal if the same happened. It can be pickled.
 
@@ -75,6 +93,9 @@ class ScenarioOutcome:
         quotas: The quota of a fleet's manager compared with that of its workers.
         warnings: What is odd about the objects, such as unknown fields.
         left_out: The jobs of traces that have no Workload, for each trace that has such.
+        versions: All versions of each Workload of a fleet that `run_scenario` was asked to follow, by its
+            `namespace/name`. In a single cluster, `run` has what happened to all.
+        workload_keys: The `namespace/name` of the Workloads of a fleet by UID, if any was followed.
     """
 
     start: int
@@ -87,6 +108,8 @@ class ScenarioOutcome:
     quotas: tuple[QuotaOutcome, ...] = ()
     warnings: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    versions: Mapping[str, tuple[WorkloadVersion, ...]] = field(default_factory=dict, hash=False, repr=False)
+    workload_keys: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
 
     def __repr__(self) -> str:
         return f"ScenarioOutcome({len(self.jobs)} jobs, {self.ending})"

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from kueuecore import _core
 from kueuecore.configuration import Configuration
-from kueuecore.decisions import Decision
+from kueuecore.decisions import Decision, Event
 from kueuecore.engine import Engine
 from kueuecore.manifests import ManifestLike
 from kueuecore.simulation.job_plan import JobPlan
@@ -171,6 +171,8 @@ class Run:
         start: The start time, in nanoseconds since 1970.
         end: The end time.
         n_cycles: Number of cycles, including those in which nothing happened.
+        events: The events that Kueue would have emitted, with their times in nanoseconds since 1970; only with
+            `messages`.
     """
 
     engine: Engine
@@ -179,6 +181,7 @@ class Run:
     end: int
     n_cycles: int
     _core: _core.Record = field(repr=False)
+    events: tuple[tuple[int, Event], ...] = field(default=(), repr=False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Run):
@@ -192,13 +195,14 @@ class Run:
         core, engine = self._core, self.engine
         record = core.log_part(), core.ending, core.end, core.n_cycles, core.n_workloads()
         when = self.ending, self.start, self.end, self.n_cycles
-        return _unpickled, ((engine.save(), engine.configuration), when, record, (self._cycle_columns, self.cycles))
+        kept = self._cycle_columns, self.cycles, self.events
+        return _unpickled, ((engine.save(), engine.configuration), when, record, kept)
 
     def _happened(self) -> tuple[object, ...]:
         core = self._core
         columns = core.step_columns(), self._cycle_columns, core.preemption_columns(), core.placement_columns()
         when = self.ending, self.start, self.end, self.n_cycles
-        return *when, core.keys(), *columns, core.domains(), core.node_columns(), core.endings()
+        return *when, core.keys(), *columns, core.domains(), core.node_columns(), core.endings(), self.events
 
     @cached_property
     def _cycle_columns(self) -> bytes:
@@ -368,11 +372,12 @@ def _unpickled(
     engine: tuple[bytes, Configuration],
     when: tuple[RunEnding, int, int, int],
     record: tuple[bytes, str, int, int, int],
-    cycles: tuple[bytes, tuple[SimulatedCycle, ...]],
+    kept: tuple[bytes, tuple[SimulatedCycle, ...], tuple[tuple[int, Event], ...]],
 ) -> Run:
     """Make a run of its parts in a pickle. The record cannot keep cycles, so they stand beside it."""
     saved, configuration = engine
     loaded = Engine.load(saved, configuration=configuration)
-    run = Run(loaded, *when, _core.Record.of_log_part(*record))
-    vars(run)["_cycle_columns"], vars(run)["cycles"] = cycles
+    columns, cycles, events = kept
+    run = Run(loaded, *when, _core.Record.of_log_part(*record), events)
+    vars(run)["_cycle_columns"], vars(run)["cycles"] = columns, cycles
     return run

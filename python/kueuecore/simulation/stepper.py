@@ -272,7 +272,8 @@ class Stepper:
         is_cut = record.ending == RunEnding.CYCLE_LIMIT
         ending = RunEnding.CYCLE_LIMIT if is_cut else RunEnding.COMPLETE
         ending = RunEnding.INTERRUPTED if is_interrupted else ending
-        return Run(self.engine, ending, self.start, record.end, record.n_cycles, record)
+        events = self.events() if self._keeps_messages else ()
+        return Run(self.engine, ending, self.start, record.end, record.n_cycles, record, events)
 
     def events(self) -> tuple[tuple[int, Event], ...]:
         """Return the events so far, with their times."""

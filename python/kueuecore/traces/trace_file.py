@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
-import io
-import zlib
+import errno
 from pathlib import Path
 
 from kueuecore._files import read_file
+from kueuecore._gzip import GZIP, unpacked
 from kueuecore.errors import ManifestError, Problem
 
 __all__ = ["LARGEST", "MAX_NUMBER", "MAX_PROBLEMS", "ROWS_LIMIT", "check_text", "trace_bytes"]
@@ -20,9 +19,6 @@ ROWS_LIMIT = 10_000_000
 """The most jobs in a trace: a batch of submissions cannot hold more."""
 LARGEST = 2**31
 """The most bytes of a trace once it is decompressed."""
-
-_GZIP = b"\x1f\x8b"
-_CHUNK = 2**20
 
 
 def trace_bytes(path: Path) -> bytes:
@@ -38,7 +34,7 @@ def trace_bytes(path: Path) -> bytes:
         raise ManifestError.of("there is no such file", remedy="check the name", file=file) from None
     except OSError as error:
         raise ManifestError.of(f"cannot be read: {error.strerror or error}", file=file) from None
-    if data.startswith(_GZIP):
+    if data.startswith(GZIP):
         data = _decompressed(data, file)
     if data[257:262] == b"ustar":
         raise ManifestError.of("it is a tar archive", remedy="unpack it and name the file inside", file=file)
@@ -61,19 +57,8 @@ def check_text(data: bytes, file: str) -> None:
 
 
 def _decompressed(data: bytes, file: str) -> bytes:
-    chunks, n_bytes = [], 0
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            while chunk := stream.read(_CHUNK):
-                n_bytes += len(chunk)
-                if n_bytes > LARGEST:
-                    message = "it has more than 2 GiB once decompressed"
-                    raise ManifestError.of(message, remedy="split it into several traces", file=file)
-                chunks.append(chunk)
-    except EOFError:
-        remedy = "fetch or copy it again"
-        raise ManifestError.of("the compressed file is cut off", remedy=remedy, file=file) from None
-    except (OSError, zlib.error) as error:
-        remedy = "fetch or copy it again"
-        raise ManifestError.of(f"the compressed file is damaged: {error}", remedy=remedy, file=file) from None
-    return b"".join(chunks)
+        return unpacked(data, largest=LARGEST // 2**30)
+    except OSError as error:
+        remedy = "split it into several traces" if error.errno == errno.EFBIG else "fetch or copy it again"
+        raise ManifestError.of(str(error.strerror), remedy=remedy, file=file) from None

@@ -31,7 +31,7 @@ _EXPECTED = {ExitCode.OK, ExitCode.PENDING, ExitCode.BAD_INPUT, ExitCode.UNSETTL
 _PLACE = r"(<stdin>|[^ ].*?|--feature-gates)(:\d+)?(:\d+)?( \(document \d+\))?"
 _QUESTION = (
     r"(no files are given, and no cluster is found: |there is no (workload |[A-Z]\w*/)|nothing (is asked|changes)|"
-    r"a state has no|no object matches|.+ is not a field of|\".+?\" (is|has|does) no)"
+    r"a state has no|no object matches|.+ is not a field of|\".*?\" (is|has|does) no)"
 )
 _LINE = re.compile(rf"({_QUESTION}|warning: |note: |kueuecore: |usage: |  |kueuecore( \w+)?: error: |{_PLACE}: )")
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")

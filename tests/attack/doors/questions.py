@@ -1,4 +1,4 @@
-"""`kueuecore explain`, `unblock`, `what-if` and `eta`: states and questions with hostile names in them."""
+"""`kueuecore explain`, `history`, `unblock`, `what-if` and `eta`: states and questions with hostile names in them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,23 @@ from tests.attack.values import TEXTS, copied, damaged
 __all__ = ["draw"]
 
 _STATES = ("two-teams", "taking-back", "two-flavors", "topology", "zero-quota")
-_COMMANDS = ("explain", "explain", "unblock", "what-if", "what-if", "eta")
+_COMMANDS = ("explain", "explain", "history", "history", "unblock", "what-if", "what-if", "eta")
+_REASONS = (
+    "Preempted",
+    "EvictedDueToPreempted",
+    "PreemptedWorkload",
+    "QuotaReserved",
+    "WaitingForQuota",
+    "Started",
+    "",
+)
+_SAID = (
+    "Preempted to accommodate a workload (UID: u1, JobUID: UNKNOWN) due to reclamation within the cohort; "
+    "preemptor path: /a/b; preemptee effective priority: 7",
+    "Preempted workload a/b (UID: ) in ClusterQueue c; preemptor effective priority: 99999999999999999999",
+    "Quota reserved in ClusterQueue a, wait time since queued was 9s",
+)
+_TIMES = ("2026-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "soon", None, 5)
 _PATHS = (
     "spec.queueName", "spec.podSets[0].count", "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota",
     "spec.cohortName", "metadata.name", "metadata.labels", "spec", "spec.parallelism", "a[", "[0]", "a..b", "",
@@ -35,6 +51,8 @@ def draw(rng: Random) -> Case:
     reported = []
     if command == "eta":
         state += _finished(state)
+    if command == "history":
+        state += [_event(rng, rng.choice(state)) for _ in range(rng.choice([0, 1, 5, 50]))]
     if rng.random() < 0.4:
         index = rng.randrange(len(state))
         damage = damaged(rng, state[index], parts=(*KINDS, *JOBS))
@@ -48,6 +66,8 @@ def draw(rng: Random) -> Case:
     form = rng.choice(["table", "json"])
     is_terminal, encoding = rng.random() < 0.3, rng.choice(["utf-8", "utf-8", "ascii"])
     files = {"in.json": _lines(state), "jobs.json": _lines(_renamed([rng.choice(JOBS)], others))}
+    if command == "history" and rng.random() < 0.5:
+        before, files["serve.log"] = ["--journal", "serve.log"], _log(rng, state)
     arguments = [command, *options, "-o", form, *before, "in.json", *after]
 
     def act() -> None:
@@ -82,6 +102,38 @@ def _finished(state: Sequence[Json]) -> list[Json]:
     return found
 
 
+def _event(rng: Random, about: Json) -> Json:
+    """An Event about an object, with anything in it."""
+    metadata = object_at(about, "metadata")
+    ref = {"kind": about.get("kind"), **{key: metadata.get(key) for key in ("namespace", "name", "uid")}}
+    found = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": metadata.get("namespace"), "resourceVersion": rng.choice(["7", "x", 7])},
+        rng.choice(["involvedObject", "regarding"]): ref,
+        "reason": rng.choice([*_REASONS, _hostile(rng)]),
+        rng.choice(["message", "note"]): rng.choice([*_SAID, _hostile(rng)]),
+        "firstTimestamp": rng.choice(_TIMES),
+        "lastTimestamp": rng.choice(_TIMES),
+        "count": rng.choice([1, 3, -1, 2**70, "2"]),
+    }
+    if rng.random() < 0.2:
+        found["series"] = {"count": rng.choice([2, None, 2**70]), "lastObservedTime": rng.choice(_TIMES)}
+    return dict(damaged(rng, found).value) if rng.random() < 0.2 else found
+
+
+def _log(rng: Random, state: Sequence[Json]) -> bytes:
+    """A log with Events of these objects, and anything else."""
+    lines = []
+    for _ in range(rng.choice([1, 3, 30])):
+        about = rng.choice(state)
+        reason, note = rng.choice([*_REASONS, _hostile(rng)]), rng.choice([*_SAID, _hostile(rng)])
+        told = {"object": f'{text_at(about, "kind")} "{_place(about)}"', "uid": "u", "reason": reason, "note": note}
+        line = {"time": rng.choice(_TIMES), "message": rng.choice(["event", "job waits", _hostile(rng)]), **told}
+        lines.append(json.dumps(line) if rng.random() < 0.9 else rng.choice(["[" * 9999, "{", _hostile(rng)]))
+    return "\n".join(lines).encode("utf-8", "surrogatepass")
+
+
 def _names(state: Sequence[Json]) -> list[str]:
     metadata = [object_at(entry, "metadata") for entry in state]
     found = {text_at(entry, key) for entry in metadata for key in ("name", "namespace")}
@@ -105,7 +157,7 @@ def _question(rng: Random, command: str, state: Sequence[Json]) -> tuple[list[st
     """Options, and the workload that is asked about."""
     workloads = [_place(entry) for entry in state if text_at(entry, "kind") in ("Workload", "Job")]
     place = rng.choice(workloads or ["a/b"]) if rng.random() < 0.85 else _hostile(rng)
-    if command in ("explain", "unblock"):
+    if command in ("explain", "history", "unblock"):
         return [], _possible([place]) or ["a"]
     if command == "eta":
         options = ["--seeds", "2", "--workers", "1", "--horizon", "1h", "--budget", "1s"]

@@ -14,13 +14,24 @@ from kueuecore.cli import main
 
 ROOT = Path(__file__).parents[3]
 PAGES = [
-    path for name in ("explain.md", "tour.md", "unblock.md", "what-if.md") if (path := ROOT / "docs" / name).exists()
+    path
+    for name in ("explain.md", "history.md", "tour.md", "unblock.md", "what-if.md")
+    if (path := ROOT / "docs" / name).exists()
 ]
 COMMANDS = [
     pytest.param(command, printed, id=f"{page.name} {n}")
     for page in PAGES
     for n, (command, printed) in enumerate(
         re.findall(r"```sh\nkueuecore ([^`]*?)```\n\nprints\n\n```text\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    )
+]
+ENDS = [
+    pytest.param(command, printed, id=f"{page.name} {n}")
+    for page in PAGES
+    for n, (command, printed) in enumerate(
+        re.findall(
+            r"```sh\nkueuecore ([^`]*?)```\n\nends with\n\n```text\n(.*?)```", page.read_text("utf-8"), re.DOTALL
+        )
     )
 ]
 PROGRAMS = [
@@ -45,6 +56,15 @@ def test_a_command_on_a_page_prints_what_it_says(
     monkeypatch.chdir(ROOT)
     assert main(shlex.split(command.replace("\\\n", " "))) == 0
     assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize(("command", "printed"), ENDS)
+def test_a_command_on_a_page_ends_with_what_it_says(
+    command: str, printed: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert main(shlex.split(command)) == 0
+    assert capsys.readouterr().out.endswith(f"\n\n{printed}")
 
 
 @pytest.mark.parametrize(("code", "printed"), PROGRAMS)

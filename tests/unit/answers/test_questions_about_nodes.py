@@ -174,3 +174,31 @@ def test_check_knows_that_a_job_only_waits_for_another() -> None:
             finding.code for finding in check([*SITE, *queue(queueingStrategy=strategy), hog, huge], select=["KC601"])
         ]
         assert codes == ([rule] if rule else [])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        ([fast("n1", "r1", unschedulable=True)], "nodes of flavor tas that take no pods: n1 (unschedulable)\n"),
+        ([node("n1", "r1", cpu=4, unschedulable=True)], ""),
+        ([], ""),
+    ],
+    ids=["cordoned", "cordoned, but of another flavor", "too small"],
+)
+def test_explain_names_the_nodes_that_kueue_leaves_out(
+    nodes: list[Json], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "state.json"
+    site = [entry for entry in SITE if entry["metadata"]["name"] != "n1"]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*site, *nodes, BIG]}), encoding="utf-8")
+    assert main(["explain", "-q", str(path), "big"]) == ExitCode.OK
+    out = capsys.readouterr().out
+    assert (said in out, "take no pods" in out) == (True, bool(said))
+    assert main(["explain", "-q", str(path), "big", "-o", "json"]) == ExitCode.OK
+    document = json.loads(capsys.readouterr().out)
+    assert document["leftOut"] == [said.strip()] * bool(said)
+    (placed,) = document["notPlaced"]
+    assert placed["asksFor"] == f"required {HOST}"
+    (full,) = document["fullNodes"]
+    assert (full["path"], full["resource"], full["asked"], full["free"]) == (["r2", "n2"], "cpu", "4", "2")
+    assert document["onNodes"] == []

@@ -99,3 +99,11 @@ def test_help_and_version_win_over_mistakes_behind_them(capsys: pytest.CaptureFi
     for arguments in (["--help", "rnu"], ["run", "--help", "--wrong"], ["--version", "run"]):
         assert main(arguments) == ExitCode.OK
         assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("value", ["--", ""])
+def test_an_option_takes_dashes_and_nothing_as_its_value(
+    value: str, state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = refused(capsys, "what-if", state, "--settle", f"--delete={value}")
+    assert lines[0].startswith(f'"{value}" does not name an object; write KIND/NAME')

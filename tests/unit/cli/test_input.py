@@ -46,7 +46,7 @@ def test_a_damaged_compressed_file_is_an_error(data: bytes, tmp_path: Path, caps
     path = tmp_path / "state.json.gz"
     path.write_bytes(data)
     assert main(["run", str(path)]) == ExitCode.BAD_INPUT
-    assert f"{path}: cannot be read: it is not a whole gzip file: " in capsys.readouterr().err
+    assert f"{path}: cannot be read: the compressed file is " in capsys.readouterr().err
 
 
 def test_missing_namespaces_are_added_and_reported(command: Callable[..., Ran]) -> None:

@@ -50,12 +50,14 @@ def packages(modules: set[str]) -> set[str]:
         (("gates",), 90, 14),
         (("check", EXAMPLE), 261, 149),
         (("explain", EXAMPLE, WAITING), 237, 126),
+        (("history", EXAMPLE, WAITING), 250, 141),
         (("unblock", EXAMPLE, WAITING), 256, 144),
         (("what-if", EXAMPLE, "--settle"), 236, 127),
         (("test", POLICY_TEST), 435, 197),
         (("eta", "--help"), 456, 194),
         (("simulate", SCENARIO), 446, 208),
         (("compare", "--help"), 465, 208),
+        (("ui", "--help"), 236, 126),
     ],
     ids=[
         "version",
@@ -65,12 +67,14 @@ def packages(modules: set[str]) -> set[str]:
         "gates",
         "check",
         "explain",
+        "history",
         "unblock",
         "what-if",
         "test",
         "eta",
         "simulate",
         "compare",
+        "ui",
     ],
 )
 def test_a_command_imports_little(arguments: tuple[str, ...], most: int, most_of_ours: int) -> None:
@@ -82,13 +86,19 @@ def test_a_command_imports_little(arguments: tuple[str, ...], most: int, most_of
 
 @pytest.mark.parametrize(
     "arguments",
-    [("run", "-q", EXAMPLE), ("check", EXAMPLE), ("explain", EXAMPLE, WAITING), ("unblock", EXAMPLE, WAITING)],
+    [
+        ("run", "-q", EXAMPLE),
+        ("check", EXAMPLE),
+        ("explain", EXAMPLE, WAITING),
+        ("history", EXAMPLE, WAITING),
+        ("unblock", EXAMPLE, WAITING),
+    ],
     ids=lambda entry: entry[0],
 )
 def test_a_question_needs_no_arrays(arguments: tuple[str, ...]) -> None:
     modules = imported(*arguments)
     assert modules & {"numpy", "pyarrow", "multiprocessing"} == set()
-    assert packages(modules) <= {"answers", "cli", "findings", "jobs", "objects", "scenarios"}
+    assert packages(modules) <= {"answers", "cli", "findings", "histories", "jobs", "objects", "scenarios"}
 
 
 @pytest.mark.parametrize("arguments", [("test", POLICY_TEST), ("simulate", SCENARIO)], ids=lambda entry: entry[0])

@@ -43,6 +43,7 @@ EXPECTED: dict[str, list[str]] = {
         "unmatched-node-labels",
         "unmatched-node-labels",
     ],
+    "what-happened": ["starvation"],
     "what-if": ["unshared-flavor", "starvation"],
     "without-kubernetes": [],
     "working-week": [],

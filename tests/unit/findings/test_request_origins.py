@@ -54,6 +54,13 @@ def test_the_origin_of_a_request_is_named_that_the_job_does_not_make(text: str, 
     assert "IgnoreUndeclared" in finding.problem.remedy
 
 
+@pytest.mark.parametrize("overhead", ["", "overhead: {cpu: 4}, "], ids=["of the class", "of the pods"])
+def test_the_overhead_is_a_part_of_what_the_job_asks_for(overhead: str) -> None:
+    runtime = RUNTIME.replace("ram: 1", "cpu: 4")
+    finding = only(runtime + workload("w", "a", 1).replace("{spec: {", f"{{spec: {{runtimeClassName: vm, {overhead}"))
+    assert finding.problem.message.endswith("(cpu is from the job and the overhead of RuntimeClass vm)")
+
+
 def test_a_request_that_the_job_makes_has_no_origin() -> None:
     finding = only(SIZES + workload("w", "a", 1).replace("{cpu: 1}", "{cpu: 1, scratch: 1}"))
     assert finding.problem.message.endswith("resource scratch unavailable in ClusterQueue")

@@ -13,7 +13,7 @@ from kueuecore.cli.streams import to_stderr, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn, Protocol
+    from typing import Any, NoReturn, Protocol
 
     from _typeshed import SupportsWrite
 
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
             """Run the command; returns its exit code."""
 
 
-__all__ = ["parsed", "whole_parser"]
+__all__ = ["PROGRAM", "alone_parser", "command_lines", "parsed", "whole_parser"]
+
+PROGRAM = "kueuecore"
+"""How the command is called, unless kubectl calls it."""
 
 _DESCRIPTION = """\
 Shows what Kueue would decide about some manifests, or about what is in a cluster: which workloads
@@ -45,22 +48,29 @@ _COMMANDS = {
     "compare": "compare how long jobs wait under two configurations",
     "sweep": "run one scenario under many configurations: a grid, or random points",
     "explain": "explain why a workload waits, or why it is where it is",
+    "history": "show what has happened to a workload, step by step",
     "what-if": "show what would happen to a job, or what a change would move",
     "unblock": "find the smallest changes that would admit a waiting workload",
     "eta": "forecast when waiting workloads will be admitted",
     "plan": "find the smallest quota that keeps waits short",
+    "ui": "look at a state in a browser",
     "dump": "write the state of a cluster to one file",
     "anonymise": "remove names from a dump without changing its decisions",
     "shrink": "shrink a dump to the smallest that still shows a decision",
     "convert": "write manifests with Kueue's own kinds in the newest version",
     "serve": "schedule the jobs of a cluster",
+    "mcp": "answer the questions of agents: a server of the Model Context Protocol",
     "completion": "print a shell completion script",
     "gates": "list Kueue's feature gates, their defaults and what they do",
 }
 
 
-def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+def parsed(arguments: Sequence[str], program: str = PROGRAM) -> argparse.Namespace:
     """Read the arguments; `command` of the result runs the command.
+
+    Args:
+        arguments: The arguments.
+        program: What usage lines begin with.
 
     Raises:
         SystemExit: They ask for help or the version, which has been printed, or are wrong, which has been reported.
@@ -69,17 +79,38 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     name = arguments[first] if first < len(arguments) else ""
     if first or name not in _COMMANDS:
         # Prints help or the version, or reports what is wrong.
-        front = _front()
+        front = _front(program)
         front.parse_known_args(arguments[: first + 1])
         if first:
             front.refuse(arguments[:first])
         front.error("the following arguments are required: COMMAND")
-    return _alone(name).parse_anywhere(arguments[first + 1 :])
+    return alone_parser(name, program).parse_anywhere(arguments[first + 1 :])
 
 
-def whole_parser() -> argparse.ArgumentParser:
-    """Return the parser with all commands and their arguments."""
-    return _front(with_arguments=True)
+def whole_parser(program: str = PROGRAM) -> argparse.ArgumentParser:
+    """Return the parser with all commands and their arguments.
+
+    Args:
+        program: Its name.
+    """
+    return _front(program, with_arguments=True)
+
+
+def alone_parser(name: str, program: str = PROGRAM) -> _Parser:
+    """Return the parser of what follows a command.
+
+    Args:
+        name: The command.
+        program: What usage lines begin with.
+    """
+    parser = _Parser(prog=f"{program} {name}", formatter_class=argparse.RawDescriptionHelpFormatter)
+    _define(name, parser)
+    return parser
+
+
+def command_lines() -> dict[str, str]:
+    """Return the commands, each with its line in the help."""
+    return dict(_COMMANDS)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -109,6 +140,14 @@ class _Parser(argparse.ArgumentParser):
         hint = next(filter(None, (_meant(name, known) for name in given)), "")
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        # Python 3.11 drops `--` even where it is the value of an option: `--delete=--`.
+        if action.option_strings and action.nargs is None and arg_strings == ["--"]:
+            value = self._get_value(action, "--")
+            self._check_value(action, value)
+            return value
+        return super()._get_values(action, arg_strings)
+
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
             choices = list(map(str, action.choices))
@@ -136,13 +175,14 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _front(*, with_arguments: bool = False) -> _Parser:
+def _front(program: str, *, with_arguments: bool = False) -> _Parser:
     """The parser of what stands before the command, which knows the names of all commands.
 
     Args:
+        program: Its name.
         with_arguments: Add the arguments of the commands, for which their modules are imported?
     """
-    parser = _Parser(prog="kueuecore", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = _Parser(prog=program, description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--version", action=_Version, nargs=0, help="show this version, and the releases of Kueue that it decides as"
     )
@@ -151,13 +191,6 @@ def _front(*, with_arguments: bool = False) -> _Parser:
         add = commands.add_parser(name, help=what, formatter_class=argparse.RawDescriptionHelpFormatter)
         if with_arguments:
             _define(name, add)
-    return parser
-
-
-def _alone(name: str) -> _Parser:
-    """The parser of what follows a command."""
-    parser = _Parser(prog=f"kueuecore {name}", formatter_class=argparse.RawDescriptionHelpFormatter)
-    _define(name, parser)
     return parser
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 
 from kueuecore.cli.commands import whole_parser
+from kueuecore.cli.completions import FILES
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.streams import write
 from kueuecore.errors import ManifestError
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
-DESCRIPTION = "Writes a completion script to standard output; needs the extra `completion`."
+DESCRIPTION = """\
+Writes a completion script to standard output; needs the extra `completion`. `kubectl-kueuecore completion bash`
+writes that of kubectl-kueuecore. `kubectl kueuecore` needs none: kubectl asks kubectl_complete-kueuecore."""
 
 EXAMPLES = """\
   source <(kueuecore completion bash)                                      for this shell only
@@ -37,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     except ImportError:
         remedy = "pip install 'kueuecore[completion]'"
         raise ManifestError.of("completion needs the extra `completion`", remedy=remedy) from None
-    parser = whole_parser()
+    parser = whole_parser(options.program.replace(" ", "-"))
     _complete_files(parser, shtab.FILE)
     write(shtab.complete(parser, shell=options.shell))
     return ExitCode.OK
@@ -49,5 +52,5 @@ def _complete_files(parser: argparse.ArgumentParser, file: object) -> None:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():
                 _complete_files(command, file)
-        elif action.metavar in ("FILE", "PATH", "STATE", "SCENARIO", "DIR", "A", "B"):
+        elif action.metavar in FILES:
             action.complete = file  # type: ignore[attr-defined]

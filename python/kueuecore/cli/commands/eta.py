@@ -208,6 +208,9 @@ def _names_file(text: str) -> bool:
 def _scenario(options: argparse.Namespace) -> Scenario:
     """Read the state, which is a scenario or a dump."""
     manifests = given_objects(options, takes_scenario=True)
+    if options.source is not None:
+        # A state that was read before is none, though a Scenario may have been in its folder.
+        manifests = tuple(manifest for manifest in manifests if manifest.object.get("kind") != KIND)
     if any(manifest.object.get("kind") == KIND for manifest in manifests):
         for option, given, field in (
             ("--config", options.config, "cluster.configuration"),

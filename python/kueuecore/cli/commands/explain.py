@@ -16,13 +16,22 @@ from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTria
 from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
 from kueuecore.answers.shares import Contender
 from kueuecore.cli.cluster_options import shown_namespace
-from kueuecore.cli.documents import document_head, workload_head
+from kueuecore.cli.documents import checks_document, document_head, places_document, workload_head
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.held_nodes import node_tables
+from kueuecore.cli.held_nodes import node_tables, nodes_document, nodes_left_out
 from kueuecore.cli.holders import holder_tables
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
-from kueuecore.cli.namespace_labels import namespace_note
 from kueuecore.cli.outcome import Row, RunOutcome
+from kueuecore.cli.queue_notes import QueueNotes
+from kueuecore.cli.setbacks import (
+    Kept,
+    backoff_lines,
+    check_lines,
+    evicted,
+    eviction_lines,
+    quota_kept,
+    why_kept,
+)
 from kueuecore.cli.state_file import SettledState, add_state, read_state
 from kueuecore.cli.streams import output
 from kueuecore.cli.study_options import add_look
@@ -31,7 +40,7 @@ from kueuecore.cli.topology_tables import not_placed_table
 from kueuecore.cli.watching import Answer, add_watch, answer_or_watch
 from kueuecore.request_origins import RequestOrigins
 from kueuecore.states import Stage
-from kueuecore.times import format_time, nanoseconds
+from kueuecore.times import format_time
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
@@ -76,13 +85,17 @@ def _answer(options: argparse.Namespace) -> Answer:
     by = _pushed_out_by(state, found)
     is_pending = found.workload.stage is Stage.PENDING
     code = ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
-    document = _document(state, found, by)
+    outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
+    row = outcome.workload(name, namespace=namespace)
+    kept = quota_kept(state, found)
+    document = _document(state, found, outcome, row, by, kept)
     if options.output == "json":
         text = json.dumps(document, indent=2)
     else:
         style = Style.of(output(), options.color)
         is_wide = options.output == "wide"
-        text = _report(state, found, by, style.wide() if is_wide else style, is_wide=is_wide)
+        first = _summary(found, row, by, kept, state)
+        text = _report(state, found, outcome, row, first, style.wide() if is_wide else style, is_wide=is_wide)
     return Answer(f"{text}\n", code, json.dumps({**document, "now": ""}))
 
 
@@ -111,10 +124,15 @@ def _origins(state: SettledState, found: Explanation) -> dict[str, str]:
     return {fromkey: known.of(fromkey, workload) for fromkey in dict.fromkeys([*found.uncovered, *asked])}
 
 
-def _report(state: SettledState, found: Explanation, by: str, style: Style, *, is_wide: bool) -> str:
-    outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
-    row = outcome.workload(found.workload.name, namespace=found.workload.namespace)
-    parts = [_summary(found, row, by, state), _flavors(found, row, style), _obstacles(state, found, row, style)]
+def _report(
+    state: SettledState, found: Explanation, outcome: RunOutcome, row: Row, first: str, style: Style, *, is_wide: bool
+) -> str:
+    left_out = nodes_left_out(outcome.topology_objects, found) if row.not_placed else []
+    parts = [
+        "\n".join([first, *map(shown, left_out)]),
+        _flavors(found, row, style),
+        _obstacles(state, found, row, style),
+    ]
     parts += [_levels(found, row, style), *holder_tables(found, style, is_wide=is_wide)]
     if row.not_placed:
         parts.append(not_placed_table(outcome, style, only=row))
@@ -122,14 +140,14 @@ def _report(state: SettledState, found: Explanation, by: str, style: Style, *, i
     return "\n\n".join(part for part in parts if part)
 
 
-def _summary(found: Explanation, row: Row, by: str, state: SettledState) -> str:
+def _summary(found: Explanation, row: Row, by: str, kept: Kept, state: SettledState) -> str:
     workload, now = found.workload, found.now
     place = f" in ClusterQueue {workload.cluster_queue}" if workload.cluster_queue else ""
     message = f": {row.message}" if row.message else ""
     lines = []
     if workload.stage is Stage.PENDING:
         lines.append(f"{workload.key} waits{place}{message}")
-        lines += filter(None, [namespace_note(state.world, state.engine, workload)])
+        lines += filter(None, [QueueNotes(state.world, state.engine).of(workload)])
         if found.ahead:
             first = found.ahead[:_MAX_AHEAD]
             named = ", ".join(
@@ -140,7 +158,7 @@ def _summary(found: Explanation, row: Row, by: str, state: SettledState) -> str:
             lines += _why_ahead(found)
         elif workload.place is not None:
             lines.append("nothing is ahead of it in the queue")
-        lines += _backoff(row, state.now)
+        lines += [why_kept(queue, head) for queue, head in kept]
         if now.outcome.value != "Waits":
             lines.append(f"as the head of a cycle it would get quota now: {now.outcome.value}")
         elif now.message and now.message != row.message and not found.repeats_status:
@@ -152,13 +170,13 @@ def _summary(found: Explanation, row: Row, by: str, state: SettledState) -> str:
             lines.append(f"if it asked again now: {answer}")
     if row.open_checks:
         lines.append(f"it is waiting for its admission checks: {', '.join(row.open_checks)}")
-    lines += _check_states(row)
+    lines += check_lines(row)
+    lines += backoff_lines(row, state.now)
     if found.replaces is not None:
         uses = ", ".join(f"{amount} {resource}" for (_, resource), amount in found.replaces.uses.items())
         over = f"its {uses} go over to {workload.name}" if uses else "it holds no quota"
         lines.append(f"{found.replaces.namespace}/{found.replaces.name} is replaced by this workload: {over}")
-    if by:
-        lines.append(f"it was preempted by {by}")
+    lines += eviction_lines(found, by)
     if now.undecided is not None:
         lines.append(f"kueuecore cannot decide about it: {now.undecided[0]}: {now.undecided[1]}")
     return "\n".join(map(shown, lines))
@@ -174,26 +192,6 @@ def _why_ahead(found: Explanation) -> list[str]:
         queue = found.workload.cluster_queue
         lines.append(f"  ClusterQueue {queue} is StrictFIFO: nothing behind its head is tried before that has quota")
     return lines
-
-
-def _check_states(row: Row) -> list[str]:
-    """What its admission checks say that are not ready, and since when."""
-    lines = []
-    for check in row.checks:
-        name, state, since, message = (
-            text_at(check, text) for text in ("name", "state", "lastTransitionTime", "message")
-        )
-        if state == "Ready" or (state == "Pending" and row.state.stage is not Stage.QUOTA_RESERVED):
-            continue
-        when = f" since {since}" if since else ""
-        lines.append(f"admission check {name} is {state or 'Pending'}{when}: {message or 'it has given no message'}")
-    return lines
-
-
-def _backoff(row: Row, at: int) -> list[str]:
-    """Until when it is not retried, if an eviction requeued it with a delay."""
-    until = text_at(dict(row.state.status), "requeueState", "requeueAt")
-    return [f"it is not retried before {until}"] if until and nanoseconds(until) > at else []
 
 
 def _name(row: Row, index: int | None) -> str:
@@ -256,7 +254,9 @@ def _contested(found: Explanation) -> list[tuple[int, FlavorTrial, Asked]]:
     ]
 
 
-def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any]:
+def _document(
+    state: SettledState, found: Explanation, outcome: RunOutcome, row: Row, by: str, kept: Kept
+) -> dict[str, Any]:
     workload = found.workload
     return {
         **document_head(state.engine.configuration.release),
@@ -269,7 +269,11 @@ def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any
             ],
             "replaces": found.replaces and f"{found.replaces.namespace}/{found.replaces.name}",
             "preemptedBy": by or None,
-            "note": namespace_note(state.world, state.engine, workload) or None,
+            "evicted": evicted(found) or None,
+            "keptFor": [head.key for _, head in kept],
+            "requeueAt": text_at(dict(workload.status), "requeueState", "requeueAt") or None,
+            "admissionChecks": checks_document(row),
+            "note": QueueNotes(state.world, state.engine).of(workload) or None,
         },
         "would": str(found.now.outcome),
         "reason": found.now.reason,
@@ -295,6 +299,9 @@ def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any
             }
             for search in found.searches
         ],
+        "notPlaced": places_document(row),
+        "leftOut": nodes_left_out(outcome.topology_objects, found) if row.not_placed else [],
+        **nodes_document(outcome, found, row),
     }
 
 

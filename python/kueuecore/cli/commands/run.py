@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kueuecore.cli.cluster_options import shown_namespace
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.options import add_inputs, add_style
+from kueuecore.cli.options import HISTORY_HELP, add_inputs, add_style
 from kueuecore.cli.outcome import RunOutcome
 from kueuecore.cli.report import report
 from kueuecore.cli.state_file import SettledState, read_state
 from kueuecore.cli.streams import is_utf8, output, to_stderr, write
 from kueuecore.cli.table import Style
+from kueuecore.errors import ManifestError
 from kueuecore.states import Stage
 from kueuecore.steady_state import Ending
+
+if TYPE_CHECKING:
+    from kueuecore.histories.timeline import Timeline
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
@@ -29,6 +35,7 @@ EXAMPLES = """\
   kueuecore run -R manifests/ -o wide         a directory and its subdirectories, with more columns
   kueuecore run . --feature-gates PartialAdmission=false
   kueuecore run manifests/ --fail-on-pending  a check for CI
+  kueuecore run manifests/ --history team-a/train   what happened to this one, step by step?
   kubectl get -A -o yaml \\
     ns,resourceflavors,clusterqueues,cohorts,admissionchecks,workloadpriorityclasses,localqueues,workloads \\
     | kueuecore run - --trusted               what would a running Kueue do next?
@@ -44,15 +51,19 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     out = add.add_argument_group("output")
     out.add_argument("-o", "--output", choices=["table", "wide", "json", "yaml"], default="table", help=_OUTPUT_HELP)
     out.add_argument("--events", action="store_true", help="show events too (json always has them)")
+    out.add_argument("--history", metavar="WORKLOAD", action="append", default=[], help=HISTORY_HELP)
     add_style(out)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore run`; returns the exit code."""
     style = Style.of(output(), options.color)
+    if options.history and options.output == "yaml":
+        raise ManifestError.of("-o yaml has no place for --history", remedy="use -o json, or a table")
     state = read_state(options, span=options.span)
     namespace = shown_namespace(options)
     outcome = RunOutcome(state.engine, state.world, state.settled, state.now, state.after_cycles, namespace)
+    timelines = _timelines(state, options.history) if options.history else ()
     if not options.quiet:
         to_stderr(*_warnings(state))
         if namespace and not options.namespace:
@@ -61,14 +72,38 @@ def run(options: argparse.Namespace) -> int:
         case "json":
             from kueuecore.cli.documents import json_document
 
-            write(json_document(outcome))
+            write(json_document(outcome, timelines))
         case "yaml":
             from kueuecore.cli.documents import yaml_documents
 
             write(yaml_documents(outcome, is_ascii=not is_utf8()))
         case form:
-            write(report(outcome, style, wide=form == "wide", events=options.events) + "\n")
+            is_wide = form == "wide"
+            write(report(outcome, style, wide=is_wide, events=options.events) + "\n")
+            if timelines:
+                from kueuecore.cli.history_output import timelines_text
+
+                write("\n" + timelines_text(timelines, style, is_wide=is_wide) + "\n")
     return _exit_code(outcome, fail_on_pending=options.fail_on_pending)
+
+
+def _timelines(state: SettledState, names: Sequence[str]) -> tuple[Timeline, ...]:
+    """The histories of some workloads.
+
+    Raises:
+        ManifestError: A name means none of the workloads, or several.
+    """
+    # Few runs are asked for one.
+    from kueuecore.cli.named_workload import named_workload
+    from kueuecore.histories.runs import history_of_cycles
+
+    found = []
+    for namespace, name in dict.fromkeys(named_workload(state, name) for name in names):
+        workload = state.world.workload(name, namespace=namespace)
+        objects = (manifest.object for manifest in state.world.manifests)
+        after = state.engine.workload(name, namespace=namespace)
+        found.append(history_of_cycles(state.settled, after, workload=workload, objects=objects))
+    return tuple(found)
 
 
 def _warnings(state: SettledState) -> list[str]:

@@ -17,7 +17,7 @@ from kueuecore._text import counted, shown
 from kueuecore.cli.documents import document_head, release_document
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.kueue_release import add_kueue, asked_release
-from kueuecore.cli.options import add_style, seed, step_seconds
+from kueuecore.cli.options import HISTORY_HELP, add_style, seed, step_seconds
 from kueuecore.cli.output_files import remove, require_folder, write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, job_progress
@@ -50,6 +50,7 @@ EXAMPLES = """\
   kueuecore simulate examples/scenario/scenario.yaml
   kueuecore simulate scenario.yaml --seed 2 -o wide   another seed, and a row for every job
   kueuecore simulate scenario.yaml -o json | jq '.clusterQueues[].waitSeconds'
+  kueuecore simulate scenario.yaml --history team-a/train   what happened to one job, step by step
   kueuecore simulate year.yaml --checkpoint year.checkpoint --resume   continue an interrupted run
 """
 
@@ -89,6 +90,7 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     out = add.add_argument_group("output")
     help_text = "table (the default); wide: every job, no wrapping; json: everything, as one document"
     out.add_argument("-o", "--output", choices=["table", "wide", "json"], default="table", help=help_text)
+    out.add_argument("--history", metavar="WORKLOAD", action="append", default=[], help=HISTORY_HELP)
     help_text = "write an HTML page with charts to this file; needs the extra `report`"
     out.add_argument("--report", type=Path, metavar="FILE", help=help_text)
     help_text = "write tables of jobs, ClusterQueues, cohorts, measures and Kueue's metrics to this folder"
@@ -119,14 +121,24 @@ def run(options: argparse.Namespace) -> int:
             _refuse_for_fleets(options)
         try:
             with ctrl_c_raises(), job_progress(scenario.n_jobs, quiet=options.quiet) as progress:
-                outcome = run_scenario(scenario, progress=progress, checkpoint=checkpoint)
+                outcome = run_scenario(scenario, progress=progress, checkpoint=checkpoint, follow=options.history)
         except ManifestError as error:
             raise error.in_file(options.scenario) from None
     if not options.quiet:
         to_stderr(*(f"warning: {shown(warning)}" for warning in outcome.warnings))
         to_stderr(*(f"note: {shown(note)}" for note in (*outcome.notes, *map(str, outcome.left_out))))
-    is_json = options.output == "json"
-    text = _document(scenario, outcome) if is_json else _report(outcome, style, wide=options.output == "wide") + "\n"
+    is_wide = options.output == "wide"
+    histories: JsonObject = {}
+    told = ""
+    if options.history:
+        from kueuecore.cli.scenario_histories import histories_of  # few runs are asked for one
+
+        histories, told = histories_of(outcome, options.history, style, is_wide=is_wide)
+    if options.output == "json":
+        text = json.dumps({**_document(scenario, outcome), **histories}, indent=2)
+    else:
+        text = "\n\n".join(filter(None, [_report(outcome, style, wide=is_wide), told]))
+    text += "\n"
     write_with_files(text, [*_writers(outcome, options)])
     if outcome.ending is ScenarioEnding.INTERRUPTED:
         if checkpoint is not None and checkpoint.path.exists() and not options.quiet:
@@ -315,9 +327,9 @@ def _amount(units: Fraction | None) -> str:
     return "unlimited" if units is None else number_text(float(units))
 
 
-def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
+def _document(scenario: Scenario, outcome: ScenarioOutcome) -> JsonObject:
     """The outcome as one JSON document."""
-    document: JsonObject = {
+    return {
         **document_head(scenario.release),
         **_of_workers(scenario),
         "seed": scenario.seed,
@@ -361,7 +373,6 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
         ],
         "work": _documents(waits_by(outcome.jobs, "work")),
     }
-    return json.dumps(document, indent=2) + "\n"
 
 
 def _of_workers(scenario: Scenario) -> JsonObject:

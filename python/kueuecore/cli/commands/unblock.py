@@ -14,8 +14,8 @@ from kueuecore.cli.cluster_options import shown_namespace
 from kueuecore.cli.documents import document_head, workload_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
-from kueuecore.cli.namespace_labels import namespace_note
 from kueuecore.cli.progress import line_progress
+from kueuecore.cli.queue_notes import QueueNotes
 from kueuecore.cli.state_file import SettledState, add_state, read_state
 from kueuecore.cli.streams import output, write
 from kueuecore.cli.study_options import add_look, count
@@ -87,13 +87,13 @@ def run(options: argparse.Namespace) -> int:
 def _message(state: SettledState, workload: WorkloadState) -> str:
     """Kueue's message or the cause, and where requests come from that the job does not make."""
     message = message_or_cause(state.engine, workload, now=state.now)
-    if workload.message.endswith(" is inactive") and workload.cluster_queue:
-        return f"{message}: {state.engine.cluster_queue(workload.cluster_queue).message}"
+    if workload.cluster_queue and workload.message == f"ClusterQueue {workload.cluster_queue} is inactive":
+        message += f": {state.engine.cluster_queue(workload.cluster_queue).message}"
     plain = state.world.workload(workload.name, namespace=workload.namespace)
     known = RequestOrigins(state.world, state.engine)
     if workload.message:
         notes = known.notes(message, plain, workload.cluster_queue or "")
-        notes = notes or namespace_note(state.world, state.engine, workload)
+        notes = notes or QueueNotes(state.world, state.engine).of(workload)
     else:  # the cause has the rest
         notes = known.in_message(message, plain)
     return f"{message} ({notes})" if notes else message
