@@ -1,6 +1,7 @@
-"""`kueuecore serve` against the API server for tests: many Jobs at once, and one that comes alone.
+"""`kueuecore serve` against the API server for tests: many Jobs at once, one alone, and many that are released.
 
     python benches/serving.py --jobs 1000
+    python benches/serving.py --release 2000     they wait for quota, which comes at once; others come meanwhile
 
 Both run as processes of their own on this machine, so the server's share of the two cores is in the times. `unlimited`
 lifts Kueue's limit of 300 requests a second with bursts of 500.
@@ -14,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from kueuecore._json import object_at, text_at
-from kueuecore.kubernetes import Api, follow
+from kueuecore.kubernetes import Api, follow, list_all
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 KINDS = {
@@ -44,13 +46,13 @@ integrations: {{frameworks: [batch/job]}}
 """
 
 
-def queues(n: int) -> Iterator[dict[str, Any]]:
+def queues(n: int, quota: str = "100000", *, cohorts: int = 1) -> Iterator[dict[str, Any]]:
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab"}}
     yield {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "default"}, "spec": {}}
     for number in range(n):
-        flavor = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": "100000"}]}
+        flavor = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": quota}]}
         groups = [{"coveredResources": ["cpu"], "flavors": [flavor]}]
-        spec = {"namespaceSelector": {}, "cohortName": "all", "resourceGroups": groups}
+        spec = {"namespaceSelector": {}, "cohortName": f"cohort-{number % cohorts}", "resourceGroups": groups}
         yield {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": f"q{number}"}, "spec": spec}
         metadata = {"name": f"q{number}", "namespace": "lab"}
         yield {"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": metadata, "spec": {"clusterQueue": f"q{number}"}}
@@ -127,6 +129,84 @@ def measure(n_jobs: int, qps: float, n_alone: int) -> dict[str, Any]:
                 }
 
 
+def release(n_jobs: int, qps: float) -> dict[str, Any]:
+    """Starts both, lets jobs wait, gives them quota, and says when they start and what that means for new ones."""
+    with tempfile.TemporaryDirectory() as folder:
+        configuration = Path(folder) / "configuration.yaml"
+        configuration.write_text(CONFIGURATION.format(qps=qps))
+        kubeconfig = Path(folder) / "kubeconfig"
+        serve_api = ["-m", "kueuecore_apiserver", "--kueue", "--kubeconfig", str(kubeconfig)]
+        with running(serve_api):
+            while not kubeconfig.exists():
+                time.sleep(0.05)
+            api = Api.connect(kubeconfig=kubeconfig, kinds=KINDS)
+            for manifest in queues(2, quota="0", cohorts=2):
+                create(api, manifest)
+            give(api, "q1", "100000")
+            for number in range(n_jobs):
+                create(api, job(f"j{number:05}", "q0"))
+            serve = ["-m", "kueuecore", "serve", "--kubeconfig", str(kubeconfig), "--config", str(configuration)]
+            with running(serve) as process:
+                wait_for_workloads(api, n_jobs)
+                starts: dict[str, float] = {}
+                threading.Thread(target=note_starts, args=(api, starts), daemon=True).start()
+                time.sleep(2)
+                cpu = used(process.pid)[0]
+                began = time.perf_counter()
+                give(api, "q0", "100000")
+                created: dict[str, float] = {}
+                while sum(name.startswith("j") for name in starts) < n_jobs:
+                    name = f"new-{len(created)}"
+                    created[name] = time.perf_counter()
+                    create(api, job(name, "q1"))
+                    time.sleep(0.5)
+                while created.keys() - starts.keys():
+                    time.sleep(0.05)
+                released = sorted(at - began for name, at in starts.items() if name.startswith("j"))
+                delays = sorted(starts[name] - at for name, at in created.items() if name in starts)
+                return {
+                    "released": n_jobs,
+                    "qps": qps,
+                    "first_start_s": round(released[0], 2),
+                    "start_p50_s": round(statistics.median(released), 1),
+                    "start_p99_s": round(released[int(0.99 * n_jobs)], 1),
+                    "jobs_a_second": round(n_jobs / released[-1], 1),
+                    "cpu_s": round(used(process.pid)[0] - cpu, 1),
+                    "new_jobs": len(created),
+                    "new_median_s": round(statistics.median(delays), 2),
+                    "new_worst_s": round(max(delays), 2),
+                }
+
+
+def give(api: Api, queue: str, cpus: str) -> None:
+    """Set the quota of a ClusterQueue."""
+    path = api.path("ClusterQueue", name=queue)
+    found = api.get(path)
+    spec = object_at(found, "spec")
+    spec["resourceGroups"] = [
+        {
+            "coveredResources": ["cpu"],
+            "flavors": [{"name": "default", "resources": [{"name": "cpu", "nominalQuota": cpus}]}],
+        }
+    ]
+    api.send("PUT", path, found)
+
+
+def wait_for_workloads(api: Api, n: int) -> None:
+    """Wait until all have a status, as cycles have looked at them."""
+    api.kinds["Workload"] = (KUEUE, "workloads")
+    while True:
+        found, _ = list_all(api, "Workload")
+        if sum(bool(object_at(entry, "status").get("conditions")) for entry in found) >= n:
+            return
+        time.sleep(1)
+
+
+def note_starts(api: Api, starts: dict[str, float]) -> None:
+    for name in started(api):
+        starts.setdefault(name, time.perf_counter())
+
+
 def create(api: Api, manifest: dict[str, Any]) -> None:
     api.send("POST", api.path(manifest["kind"], text_at(manifest, "metadata", "namespace")), manifest)
 
@@ -152,7 +232,12 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1000, help="how many at once")
     parser.add_argument("--alone", type=int, default=30, help="how many come one by one")
     parser.add_argument("--qps", type=float, action="append", help="clientConnection.qps; -1: no limit")
+    parser.add_argument("--release", type=int, metavar="N", help="how many wait for quota that comes at once")
     options = parser.parse_args()
+    if options.release:
+        for qps in options.qps or (-1.0, 300.0):
+            print(json.dumps(release(options.release, qps)), flush=True)
+        return
     for qps in options.qps or (-1.0, 300.0):
         print(json.dumps(measure(options.jobs, qps, options.alone)), flush=True)
 

@@ -52,7 +52,8 @@ def event_manifest(about: JsonObject, *, type: str, reason: str, message: str, n
     """Make a `v1` Event to create; the API server completes its name.
 
     Args:
-        about: The object: apiVersion, kind, namespace, name and uid.
+        about: The object: apiVersion, kind, namespace, name and uid. Events about objects without a namespace are in
+            `default`.
         type: Normal or Warning.
         reason: One word.
         message: A sentence; cut to the API server's 1024 bytes, as in Kueue.
@@ -61,7 +62,7 @@ def event_manifest(about: JsonObject, *, type: str, reason: str, message: str, n
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"namespace": about["namespace"], "generateName": f"{about['name']}."},
+        "metadata": {"namespace": about["namespace"] or "default", "generateName": f"{about['name']}."},
         "involvedObject": about,
         "type": type,
         "reason": reason,

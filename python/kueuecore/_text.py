@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["LONGEST", "counted", "escaped", "quoted", "shortened", "shown"]
+__all__ = ["LONGEST", "MAX_LOGGED", "counted", "escaped", "logged", "quoted", "shortened", "shown"]
 
 LONGEST = 253
 """The most characters shown of a name or value; no Kubernetes name is longer."""
+
+MAX_LOGGED = 300
+"""The most characters of an error in a log."""
+_LOGGED_BEGINNING = 215
 
 _MAX_MESSAGE = 32 * 1024  # the limit of a condition's message
 _ESCAPES = {"\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r"}
@@ -32,6 +36,22 @@ def shown(text: str) -> str:
     if len(text) > LONGEST:
         text = _LONG.sub(_cut, text)
     return escaped(text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}...")
+
+
+def logged(said: object) -> str:
+    """Return what an error says for a log: its beginning and its end if it has more than 300 characters.
+
+    A server that refuses an object quotes it in the middle, with all that its pods are given.
+
+    Example:
+        >>> text = logged(ValueError(f"it is invalid: {'a' * 1_000_000}: field is immutable"))
+        >>> len(text), text[:20], text[-25:]
+        (300, 'it is invalid: aaaaa', 'aaaaa: field is immutable')
+    """
+    text = str(said)
+    if len(text) <= MAX_LOGGED:
+        return text
+    return f"{text[:_LOGGED_BEGINNING]} ... {text[_LOGGED_BEGINNING + 5 - MAX_LOGGED :]}"
 
 
 def shortened(text: str) -> str:

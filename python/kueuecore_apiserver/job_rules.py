@@ -87,9 +87,9 @@ def job_causes(job: Object) -> Iterator[Cause]:
 def job_change_causes(new: Object, old: Object) -> Iterator[Cause]:
     """Yield the changes to a Job that are not allowed.
 
-    The template may change while the Job is suspended: labels, annotations, node selector and affinity, tolerations and
-    gates if it has not started or has no active pods, and the requests of its containers if it has no active pods. This
-    is the rule since Kubernetes 1.36; before, nothing may change once the Job has started.
+    The template may change while the Job is suspended and has no active pods, and either has not started or says that
+    it is suspended: labels, annotations, node selector and affinity, tolerations, gates, and the requests of its
+    containers. This is the rule since Kubernetes 1.36; before, nothing may change once the Job has started.
     """
     before, after = object_at(old, "spec"), object_at(new, "spec")
     if before.get("completions") != after.get("completions") and not _is_elastic_change(before, after):
@@ -100,12 +100,16 @@ def job_change_causes(new: Object, old: Object) -> Iterator[Cause]:
     was, is_now = object_at(before, "template"), object_at(after, "template")
     if was == is_now:
         return
-    is_suspended, has_active = before.get("suspend") is True, int_at(old, "status", "active") > 0
-    has_started = "startTime" in object_at(old, "status")
-    is_open = is_suspended and not (has_started and has_active)
-    frees_amounts = is_suspended and not has_active
-    if not is_open or _frozen(was, frees_amounts=frees_amounts) != _frozen(is_now, frees_amounts=frees_amounts):
+    status = object_at(old, "status")
+    is_open = before.get("suspend") is True and int_at(status, "active") == 0
+    is_open &= "startTime" not in status or _says_suspended(status)
+    if not is_open or _frozen(was) != _frozen(is_now):
         yield _immutable("template", after)
+
+
+def _says_suspended(status: Object) -> bool:
+    conditions = (object_at(condition) for condition in list_at(status, "conditions"))
+    return any(condition.get("type") == "Suspended" and condition.get("status") == "True" for condition in conditions)
 
 
 def job_status_causes(new: Object, old: Object) -> Iterator[Cause]:
@@ -128,7 +132,7 @@ def _immutable(name: str, spec: Object) -> Cause:
     return Cause(f"spec.{name}", f"Invalid value: {json.dumps(spec.get(name))}: field is immutable")
 
 
-def _frozen(template: Object, *, frees_amounts: bool) -> Object:
+def _frozen(template: Object) -> Object:
     """Return a template without what may change while the Job is suspended."""
     metadata = {
         name: entry for name, entry in object_at(template, "metadata").items() if name not in _METADATA_DIRECTIVES
@@ -137,7 +141,7 @@ def _frozen(template: Object, *, frees_amounts: bool) -> Object:
     affinity = {name: entry for name, entry in object_at(spec, "affinity").items() if name != "nodeAffinity"}
     spec.pop("affinity", None)
     for name in ("containers", "initContainers"):
-        if frees_amounts and name in spec:
+        if name in spec:
             spec[name] = [_without_amounts(object_at(value)) for value in list_at(spec, name)]
     return {"metadata": metadata, "spec": {**spec, "affinity": affinity}}
 

@@ -11,6 +11,7 @@ import pytest
 from kueuecore.concurrent_admission import reconcile_parent
 from kueuecore.configuration import Configuration
 from kueuecore.controller import Controller, JobController, Metrics
+from kueuecore.controller.in_use_finalizers import with_finalizer
 from kueuecore.errors import ManifestError
 from kueuecore.jobs import JobReport, JobsConfiguration, reconcile_job, requests_of, workloads_for
 from kueuecore.objects import Namespace
@@ -163,7 +164,7 @@ def test_a_workload_that_does_not_say_when_it_was_evicted_lets_its_job_be_looked
 def test_a_status_that_is_due_beyond_the_end_of_time_wakes_nobody() -> None:
     controller = Controller(status_delay_seconds=2**62)
     for entry in (Namespace("ns"), flavor(), cluster_queue(), local_queue()):
-        _seen(_stored(dict(entry.to_manifest())), controller)
+        _seen(_stored(with_finalizer(dict(entry.to_manifest()))), controller)
     controller.turn(at(1))
     assert controller.next_wake(at(1)) is None
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from kueuecore import _arguments
 from kueuecore._json import JsonObject, object_at
+from kueuecore._text import logged
 from kueuecore.checks import CheckController
 from kueuecore.configuration import Configuration
 from kueuecore.controller import validation
@@ -16,6 +17,7 @@ from kueuecore.controller.check_reviews import CheckReviews
 from kueuecore.controller.controller_save import REPORT_PROBLEM, ControllerSave
 from kueuecore.controller.cycle_report import Considered, considered_in
 from kueuecore.controller.idle_cycles import IdleCycles
+from kueuecore.controller.in_use_finalizers import InUseFinalizers
 from kueuecore.controller.local_queue_usage import next_sampling, with_usage
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.object_intake import ObjectIntake
@@ -26,7 +28,6 @@ from kueuecore.controller.pod_releases import PodReleases
 from kueuecore.controller.queue_statuses import QueueStatuses
 from kueuecore.controller.retention import Retention
 from kueuecore.controller.side_controllers import SideController
-from kueuecore.controller.topology_finalizers import TopologyFinalizers
 from kueuecore.controller.variant_families import VariantFamilies
 from kueuecore.controller.versions import Version, key_of
 from kueuecore.controller.watched_kinds import OF_NODES, SOMETIMES_WATCHED, WATCHED, is_of_another_group
@@ -110,7 +111,7 @@ class Controller:
             Retention(settings, self._workloads, self._writes),
             PodReleases(self._workloads, JobsConfiguration.of(settings), metrics),
             PodFailures(self.engine),
-            TopologyFinalizers(),
+            InUseFinalizers(self.engine),
         ]
         if status_delay_seconds is not None:
             delay_ns = _arguments.number("status_delay_seconds", status_delay_seconds) * SECOND_NS
@@ -206,7 +207,7 @@ class Controller:
             try:
                 self.observe({"type": "ADDED", "object": whole}, now=at)
             except ManifestError as error:
-                _LOGGER.warning("not taken: %s", error)
+                _LOGGER.warning("not taken: %s", logged(error))
                 problems += (replace(problem, index=index) for problem in error.problems)
         self._objects.store.list_taken(kind, version, at)
         return tuple(problems)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from kueuecore._json import JsonObject
 from kueuecore._nested import remove
+from kueuecore._text import logged
 from kueuecore.checks import WorkloadKey
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.sent_writes import SentWrites
@@ -147,7 +148,7 @@ class PodReleases(SideController):
                     for release_pod in release_pods(workload, pods, configuration=self._configuration)
                 ]
             except ManifestError as error:
-                _LOGGER.warning("no pod of %s/%s is released: %s", *key, error)
+                _LOGGER.warning("no pod of %s/%s is released: %s", *key, logged(error))
         # A refused pod that may no longer go need not wait.
         for pod in self._gated.get(team, {}).keys() - {_key(release) for _, release in found}:
             self._sent.forget(pod)

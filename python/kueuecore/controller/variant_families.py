@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator
 
 from kueuecore._json import JsonObject
+from kueuecore._text import logged
 from kueuecore.checks import WorkloadKey
 from kueuecore.concurrent_admission import (
     PARENT_LABEL,
@@ -106,7 +107,7 @@ class VariantFamilies(SideController):
         parent, ref = write.workload, write.object
         if ref.kind != "Workload" or parent == (ref.namespace, ref.name):
             return False
-        _LOGGER.info("%s %s/%s was refused: %s", write.verb, ref.namespace, ref.name, answer.error)
+        _LOGGER.info("%s %s/%s was refused: %s", write.verb, ref.namespace, ref.name, logged(answer.error))
         # The writes after it were left out. If the object exists, a watch will show it.
         for key, (_, event) in list(self._under_way.items()):
             is_known = answer.is_conflict and key == (ref.namespace, ref.name)

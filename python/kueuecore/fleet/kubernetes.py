@@ -8,6 +8,7 @@ from kueuecore.errors import ObjectRef
 from kueuecore.fleet.lost_pods import LostPods
 from kueuecore.fleet.node_settings import NodeSettings
 from kueuecore.fleet.pods import KINDS, Pods, ends_failed, is_job, run_ns, runs_here, status_with
+from kueuecore.jobs.batch_job import is_stopping
 from kueuecore.manifests import object_ref
 from kueuecore.provisioning import Autoscaler
 from kueuecore.times import SECOND_NS
@@ -74,7 +75,7 @@ class Kubernetes:
         integration = KINDS[ref.kind]
         if job is None or not runs_here(job) or integration.finished(job) is not None:
             self._stop(ref)
-        elif integration.is_suspended(job):
+        elif integration.is_suspended(job) or is_stopping(job):
             self._stop(ref)
             self._put(job, status_with(job, Pods.NONE, now))
         else:

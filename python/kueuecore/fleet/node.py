@@ -9,6 +9,7 @@ from typing import Any
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.controller import Controller, JobController
+from kueuecore.controller.in_use_finalizers import with_finalizer
 from kueuecore.controller.watched_kinds import SOMETIMES_WATCHED
 from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef, UnsettledError
@@ -89,12 +90,12 @@ class Node:
         return self.api.get(kind, name, namespace=namespace)
 
     def create(self, manifest: JsonObject) -> JsonObject:
-        """Create an object; Kueue's webhooks change jobs first (rules/10 §2.2).
+        """Create an object; Kueue's webhooks change it first (rules/10 §2.2, rules/01 §13).
 
         Raises:
             RefusedError: The name is taken (409), or the webhooks refuse the job.
         """
-        return self.api.create(self._webhooks.stored(manifest) if is_job(manifest) else manifest)
+        return self.api.create(self._webhooks.stored(manifest) if is_job(manifest) else with_finalizer(manifest))
 
     def carry_out(self, write: Write) -> Answer:
         """Carry out a write from outside; Kueue's webhooks change jobs first."""
@@ -224,8 +225,8 @@ class Node:
         # After a refusal, the rest for that Workload is skipped.
         refused: set[WorkloadKey] = set()
         for write in turn.objects:
-            # Finalizers of Topologies and gates of pods are not played here.
-            if write.workload in refused or write.verb is Verb.PATCH:
+            # Gates of pods are not played here.
+            if write.workload in refused or write.kind == "Pod":
                 continue
             answer = self.api.carry_out(write)
             self.controller.done(write, answer, now=now)

@@ -21,7 +21,7 @@ from kueuecore.jobs.scheduling_gates import elastic_gated
 from kueuecore.jobs.topology import PREFERRED, REQUIRED, slice_size_problems, topology_problems
 from kueuecore.writes import Verb, Write
 
-__all__ = ["BATCH_JOB", "BATCH_JOB_FIELDS", "COMPLETION_INDEX", "pods_count"]
+__all__ = ["BATCH_JOB", "BATCH_JOB_FIELDS", "COMPLETION_INDEX", "is_stopping", "pods_count", "stopped_so_far"]
 
 MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 EQUAL_COMPLETIONS = "kueue.x-k8s.io/job-completions-equal-parallelism"
@@ -150,6 +150,36 @@ def _is_suspended(job: JsonObject) -> bool:
     return object_at(job, "spec").get("suspend") is True and annotations_of(job).get(STOPPING) != "true"
 
 
+def is_stopping(job: JsonObject) -> bool:
+    """Return whether a job is a Job that was suspended and whose template is still to be restored (rules/10 §5.1)."""
+    return object_at(job, "spec").get("suspend") is True and annotations_of(job).get(STOPPING) == "true"
+
+
+def stopped_so_far(job: JsonObject, writes: Sequence[Write]) -> tuple[Write, ...]:
+    """Return the writes of a stop that a server takes now: the template of a Job with active pods stays as it is.
+
+    That is so since Kubernetes 1.36. The job controller soon reports that the pods are gone.
+
+    Args:
+        job: The job, of any kind.
+        writes: All writes of its stop.
+    """
+    is_batch = (job.get("apiVersion"), job.get("kind")) == (BATCH_JOB.api_version, BATCH_JOB.kind)
+    # The status of a Job that runs on a worker of MultiKueue is a copy, which may stay as it is.
+    runs_here = text_at(job, "spec", "managedBy") in ("", BATCH_JOB.default_managed_by)
+    if not (is_batch and runs_here and writes and _is_active(job)) or _template(writes[-1].manifest) == _template(job):
+        return tuple(writes)
+    return tuple(write for write in writes if not write.subresource and is_stopping(write.manifest))
+
+
+def _is_active(job: JsonObject) -> bool:
+    return int_at(job, "status", "active") != 0
+
+
+def _template(job: JsonObject) -> JsonObject:
+    return object_at(job, *_TEMPLATE)
+
+
 def _inject(job: JsonObject, infos: Sequence[PodSetInfo], configuration: JobsConfiguration) -> JsonObject:
     started = merged_into_templates(job, [_TEMPLATE], infos, configuration)
     return _with_count(started, infos[0].count)
@@ -176,7 +206,7 @@ def _with_count(job: JsonObject, count: int) -> JsonObject:
 def _stop(job: JsonObject, infos: Sequence[PodSetInfo] | None, _reason: str, _message: str) -> list[Write]:
     """Stop in three steps, as an API server takes no new template before the start time is removed."""
     writes = []
-    if not _is_suspended(job):
+    if not _is_suspended(job) and not is_stopping(job):
         job = BATCH_JOB.suspend(job)
         job = with_value(job, ("metadata", "annotations", STOPPING), "true")
         writes.append(Write(Verb.UPDATE, job))
@@ -288,7 +318,7 @@ BATCH_JOB = Integration(
     restore=_restore,
     custom_is_suspended=_is_suspended,
     custom_stop=_stop,
-    is_active=lambda job: int_at(job, "status", "active") != 0,
+    is_active=_is_active,
     finished=finished_by("Complete", "Failed"),
     pods_ready=_pods_ready,
     reclaimable_pods=_reclaimable_pods,

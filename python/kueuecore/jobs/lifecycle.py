@@ -118,7 +118,9 @@ def stop_job(
         integrations: The kinds of jobs.
 
     Returns:
-        The writes, each to be made after the previous one has succeeded; none if the job is already stopped.
+        The writes, each to be made after the previous one has succeeded; none if the job is already stopped. Since
+        Kubernetes 1.36 a server takes the last, which restores the template of a Job, once `status.active` is 0;
+        `reconcile_job` waits for that.
 
     Raises:
         ManifestError: The kind of the job is unknown, or a field of the job or the Workload has the wrong type.

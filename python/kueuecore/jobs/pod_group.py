@@ -19,6 +19,7 @@ from kueuecore.jobs.context import (
     Surroundings,
     annotations_of,
     labels_of,
+    set_annotation,
 )
 from kueuecore.jobs.field_types import Items, Shape, Type, check_fields
 from kueuecore.jobs.injection import PodSetInfo, StartError
@@ -41,7 +42,7 @@ from kueuecore.jobs.pod import (
     total_count,
 )
 from kueuecore.jobs.rejections import go_int
-from kueuecore.jobs.role_hash import role_hash, shape_hash
+from kueuecore.jobs.role_hash import ROLE_HASH, role_hash, shape_hash
 from kueuecore.jobs.workload_names import owner_reference
 from kueuecore.writes import Write
 
@@ -210,11 +211,19 @@ def _start(group: JsonObject, infos: Sequence[PodSetInfo], configuration: JobsCo
     by_role = {info.name: info for info in infos}
     writes = []
     for pod in _pods(group):
-        info = by_role.get(role_hash(pod))
+        role = role_hash(pod)
+        info = by_role.get(role)
         if info is None and is_gated(pod):
-            raise StartError(f"invalid podset infos: podSetInfo with the name '{role_hash(pod)}' is not found")
-        writes += start_pod(pod, info, configuration) if info else []
+            raise StartError(f"invalid podset infos: podSetInfo with the name '{role}' is not found")
+        writes += start_pod(_of_role(pod, role), info, configuration) if info else []
     return writes
+
+
+def _of_role(pod: JsonObject, role: str) -> JsonObject:
+    """Return a pod that names its role, as the webhook leaves it: what its flavors add would change the hash."""
+    named = dict(pod)
+    set_annotation(named, ROLE_HASH, role)
+    return named
 
 
 def _finished(group: JsonObject) -> Finished | None:

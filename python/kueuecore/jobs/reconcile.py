@@ -9,6 +9,7 @@ from kueuecore._arguments import each, flag
 from kueuecore._conditions import transition_time
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
 from kueuecore.errors import UnknownObjectError
+from kueuecore.jobs.batch_job import is_stopping, stopped_so_far
 from kueuecore.jobs.context import (
     MANAGED_LABEL,
     JobsConfiguration,
@@ -247,10 +248,11 @@ class _Look:
         elif has_condition(workload, "Finished"):
             self._writes += [*integration.finalize(job), *self._without_finalizer(workload)]
         elif text_at(workload, "metadata", "deletionTimestamp"):
-            self._stop(workload, StopReason.WORKLOAD_DELETED, "Workload is deleted")
+            is_stopped = self._stop(workload, StopReason.WORKLOAD_DELETED, "Workload is deleted")
             if integration is POD_GROUP:
                 self._writes += integration.finalize(job)
-            self._writes += finalized_workload(workload)
+            if is_stopped:
+                self._writes += finalized_workload(workload)
         elif finished is not None:
             self._report(workload, JobReport(finished=(finished.reason, finished.message)))
             self._tell("Normal", "FinishedWorkload", f"Workload '{key_of(workload)}' is declared finished")
@@ -351,7 +353,7 @@ class _Look:
             self._start(workload)
         elif is_suspended:
             self._tell_of_checks(workload)
-        elif not is_admitted and not is_elastic(job, self._configuration):
+        elif is_stopping(job) or (not is_admitted and not is_elastic(job, self._configuration)):
             self._stop(workload, StopReason.NOT_ADMITTED, "Not admitted by cluster queue")
 
     def _start(self, workload: JsonObject) -> None:
@@ -377,10 +379,14 @@ class _Look:
         queue = text_at(workload, "status", "admission", "clusterQueue")
         self._tell_of_writes(writes, "Started", f"Admitted by clusterQueue {queue}")
 
-    def _stop(self, workload: JsonObject | None, reason: StopReason, message: str) -> None:
-        writes = stop_job(self._job, workload, reason=reason, message=message, integrations=self._integrations)
+    def _stop(self, workload: JsonObject | None, reason: StopReason, message: str) -> bool:
+        """Stop the job; return False if its template is restored later, from the Workload."""
+        stop = stop_job(self._job, workload, reason=reason, message=message, integrations=self._integrations)
+        writes = stopped_so_far(self._job, stop)
         self._writes += writes
-        self._tell_of_writes(writes, "Stopped", message)
+        if not is_stopping(self._job):
+            self._tell_of_writes(writes, "Stopped", message)
+        return not is_stopping(writes[-1].manifest if writes else self._job)
 
     def _is_multikueue(self, workload: JsonObject) -> bool:
         checks = {text_at(check, "name") for check in list_at(workload, "status", "admissionChecks")}

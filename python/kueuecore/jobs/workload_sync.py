@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from kueuecore._arguments import each
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._text import quoted
+from kueuecore.jobs.batch_job import is_stopping, stopped_so_far
 from kueuecore.jobs.context import (
     JOB_UID_LABEL,
     JobsConfiguration,
@@ -269,7 +270,9 @@ class _Syncing:
         stale: JsonObject | None = None
         if match is None and not self._is_suspended():
             if len(others) == 1:
-                self._stop(others[0], "No matching Workload; restoring pod templates according to existent Workload")
+                message = "No matching Workload; restoring pod templates according to existent Workload"
+                if not self._stop(others[0], message):
+                    return self._result(None, f"its pods end first; then it gets the template of {key_of(others[0])}")
             else:
                 self._stop(None, "Missing Workload; unable to restore pod templates")
         elif match is None and others and not has_condition(others[0], "QuotaReserved"):
@@ -336,17 +339,19 @@ class _Syncing:
     def _is_suspended(self) -> bool:
         return self._integration.is_suspended(self._job)
 
-    def _stop(self, workload: JsonObject | None, message: str) -> None:
-        """Stop the job, and restore its templates from a Workload."""
+    def _stop(self, workload: JsonObject | None, message: str) -> bool:
+        """Stop the job, and restore its templates from a Workload; return False if it has to be kept until later."""
         if self._integration.how_ended(self._job, self._configuration) is not None:
-            return
+            return True
         infos = None if workload is None else infos_of_workload(workload)
-        writes = self._integration.stop(self._job, infos, reason=StopReason.NO_MATCHING_WORKLOAD, message=message)
-        stopped = [self._job] if writes else []
+        stop = self._integration.stop(self._job, infos, reason=StopReason.NO_MATCHING_WORKLOAD, message=message)
+        writes = stopped_so_far(self._job, stop)
+        stopped = [self._job] if writes and not is_stopping(self._job) else []
         if self._integration is POD_GROUP:
             stopped = [write.manifest for write in writes if write.verb is Verb.DELETE]
         self._writes += writes
         self._events += [normal(manifest, "Stopped", message) for manifest in stopped]
+        return not is_stopping(writes[-1].manifest if writes else self._job)
 
     def _made(self) -> JsonObject:
         made, problem = complete_workload(self._job, self._integration, self._surroundings)

@@ -18,7 +18,7 @@ from kubernetes.config import ConfigException, kube_config
 from urllib3.exceptions import LocationParseError
 from urllib3.util import parse_url
 
-from kueuecore._text import quoted
+from kueuecore._text import logged, quoted
 
 __all__ = ["Client", "Context", "Credentials", "context_at", "credentials_at"]
 
@@ -101,7 +101,7 @@ class Client(ApiClient):
             credentials = self._read()
         except ConfigException as error:
             self._until = time.monotonic() + _LEAST_SECONDS
-            _LOGGER.warning("credentials cannot be read again", extra={"error": str(error)})
+            _LOGGER.warning("credentials cannot be read again", extra={"error": logged(error)})
             return
         self._note(credentials)
         before, after = self.configuration, credentials.configuration

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._text import logged
 from kueuecore.checks import CheckController
 from kueuecore.configuration import Configuration
 from kueuecore.controller import Controller, JobController, JobWork, Metrics
@@ -18,8 +19,10 @@ from kueuecore.errors import ManifestError, ObjectRef
 from kueuecore.jobs import JobsConfiguration
 from kueuecore.kubernetes.api import Api
 from kueuecore.kubernetes.requests import Sending
-from kueuecore.kubernetes.sender import Task
+from kueuecore.kubernetes.sender import Stream, Task
 from kueuecore.kubernetes.watches import News
+from kueuecore.kubernetes.webhook_objections import WebhookObjections
+from kueuecore.manifests import object_ref
 from kueuecore.provisioning import ProvisioningController
 from kueuecore.times import SECOND_NS, format_time
 from kueuecore.writes import Answer, Write
@@ -31,8 +34,8 @@ _ASKS_AFTER_SECONDS = 5.0
 # Kinds that are written and not watched.
 _WRITTEN = {"Event": ("v1", "events"), "PodTemplate": ("v1", "podtemplates")}
 
-Submit: TypeAlias = Callable[[Hashable, Task], None]
-"""Adds a task to a lane; the tasks of a lane run one after the other."""
+Submit: TypeAlias = Callable[[Hashable, Task, Stream], None]
+"""Adds a task to a lane of a stream; the tasks of a lane run one after the other."""
 
 
 class Decider:
@@ -73,6 +76,7 @@ class Decider:
             watches_nodes=gates.is_enabled("TopologyAwareScheduling"),
         )
         self.jobs = JobController(self.loop, configuration=JobsConfiguration.of(configuration), metrics=metrics)
+        self._objections = WebhookObjections(self.loop, configuration)
         self._unlisted = set(self.jobs.kinds)
         api.kinds = {**self.jobs.kinds, **_WRITTEN}
 
@@ -90,7 +94,7 @@ class Decider:
             return
         problems = self.jobs.resync(news.kind, news.listed, resource_version=news.version, now=self._now())
         for problem in problems:
-            _LOGGER.warning("not taken in", extra={"problem": str(problem)})
+            _LOGGER.warning("not taken in", extra={"problem": logged(problem)})
         self._unlisted.discard(news.kind)
         _LOGGER.debug("listed", extra={"kind": news.kind, "objects": len(news.listed)})
 
@@ -98,47 +102,68 @@ class Decider:
         try:
             self.jobs.observe(news.event, now=self._now(), data=news.data)
         except ManifestError as error:
-            _LOGGER.warning("not taken in", extra={"problem": str(error)})
+            _LOGGER.warning("not taken in", extra={"problem": logged(error)})
 
     # Output.
 
-    def step(self) -> int | None:
+    def step(self, *, decides: bool = True) -> int | None:
         """Look at the jobs, take a turn, and hand over the writes.
+
+        Args:
+            decides: Take a turn? Without it, jobs only start and stop.
 
         Returns:
             When to call it again if no news arrives before; None: never.
         """
+        self._object()
         for work in self.jobs.take_due(self._now()):
             self._carry_out(work)
+        if not decides:
+            return self.jobs.next_wake(self._now())
         began = time.perf_counter()
         turn = self.loop.turn(self._now())
         if self._metrics is not None:
             self._metrics.time_attempt(turn.decision, seconds=time.perf_counter() - began)
-        for lane, writes in groupby((*turn.writes, *turn.objects), key=_lane):
-            self._send(lane, writes, self._done)
+        for lane, writes in groupby(turn.writes, key=_lane):
+            self._send(lane, writes, self._done, Stream.WORKLOADS)
+        for lane, writes in groupby(turn.objects, key=_lane):
+            self._send(lane, writes, self._done, Stream.OBJECTS)
         self._emit(event.manifest(self._time, uid=self._uid(event)) for event in turn.events)
         now = self._now()
         times = [self.loop.next_wake(now), self.jobs.next_wake(now)]
         return min((other for other in times if other is not None), default=None)
 
+    def _object(self) -> None:
+        """Warn of objects that a webhook would have refused, once for each version."""
+        for objection in self._objections.take():
+            extra = {"object": str(object_ref(objection.object)), "problem": logged(objection.message)}
+            _LOGGER.warning("used, though Kueue's webhooks would refuse it", extra=extra)
+            self._emit([objection.event.manifest(self._time)])
+
     def _carry_out(self, work: JobWork) -> None:
         if work.waits_for:
-            _LOGGER.info("job waits", extra={"job": str(work.job), "for": work.waits_for})
+            _LOGGER.info("job waits", extra={"job": str(work.job), "for": logged(work.waits_for)})
         if not work.requests:
             # Without requests it is done: a late report would be mistaken for that of the job's next requests.
             self._emit(event.manifest(self._time) for event in work.events)
             return
-        self._send(work.job, work.requests, partial(self._request_done, work))
+        self._send(work.job, work.requests, partial(self._request_done, work), Stream.JOBS)
 
     def _send(
-        self, lane: Hashable, writes: Iterable[Write], done: Callable[[Write, Answer], None], *, asks_after: float = 0
+        self,
+        lane: Hashable,
+        writes: Iterable[Write],
+        done: Callable[[Write, Answer], None],
+        stream: Stream,
+        *,
+        asks_after: float = 0,
     ) -> None:
         """Hand over writes; how each went is reported in the deciding thread."""
 
         def sent(write: Write, answer: Answer) -> None:
             self._call(partial(done, write, answer))
 
-        self._requests(lane, Sending(self.api, tuple(writes), sent, asks_after))
+        self._requests(lane, Sending(self.api, tuple(writes), sent, asks_after), stream)
 
     def _emit(self, manifests: Iterable[JsonObject]) -> None:
         for event in manifests:
@@ -154,8 +179,8 @@ class Decider:
             self.loop.done(write, answer, now=self._now())
         except (ManifestError, ValueError) as error:
             # The answer was not that Workload, so the outcome is unknown.
-            _LOGGER.warning("answer not understood", extra={"workload": write.object.key, "error": str(error)})
-            self._send(_lane(write), (write,), self._done, asks_after=_ASKS_AFTER_SECONDS)
+            _LOGGER.warning("answer not understood", extra={"workload": write.object.key, "error": logged(error)})
+            self._send(_lane(write), (write,), self._done, Stream.WORKLOADS, asks_after=_ASKS_AFTER_SECONDS)
             return
         self._take_answer(answer)
         if answer.is_accepted:
@@ -174,7 +199,7 @@ class Decider:
         try:
             self.jobs.take_answer(answer.object, now=self._now())
         except ManifestError as error:
-            _LOGGER.warning("not taken in", extra={"problem": str(error)})
+            _LOGGER.warning("not taken in", extra={"problem": logged(error)})
 
     @property
     def _time(self) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from kubernetes.client import CoordinationV1Api
@@ -15,6 +17,7 @@ from kubernetes.leaderelection.electionconfig import Config
 from kubernetes.leaderelection.leaderelectionrecord import LeaderElectionRecord
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 
+from kueuecore._text import logged
 from kueuecore.errors import KueuecoreError
 from kueuecore.kubernetes.api import Api
 
@@ -73,6 +76,16 @@ class Election:
         """Start trying to get the Lease."""
         threading.Thread(target=self._run, name="election", daemon=True).start()
 
+    def confirm(self) -> None:
+        """Make sure that this replica holds the Lease, if it is longer ago that it was renewed than the Lease lasts.
+
+        A process that was stopped, or waited long for a processor, would decide although another has taken over.
+
+        Raises:
+            LeaseLostError: It does not, or nobody can tell.
+        """
+        self._lock.confirm()
+
     def release(self) -> None:
         """Release the Lease, so that the next replica need not wait until it expires."""
         self._lock.release()
@@ -85,6 +98,9 @@ class Election:
             config = Config(self._lock, *times, self._won, lambda: None)
             leaderelection.LeaderElection(config).run()
         except _ReleasedError:
+            return
+        except LeaseLostError as error:
+            self._lost(error)
             return
         except SystemExit as error:
             # The client's election rejects these settings.
@@ -109,21 +125,39 @@ class _Lock(LeaseLock):
         self.api_instance: Any = _Answering(CoordinationV1Api(api.client), settings)
         self._mutex = threading.Lock()
         self._is_released = False
+        self._seconds = settings.duration_seconds
+        # When it was last written, on a clock that goes on while the process is stopped; None: it was not yet.
+        self._written: float | None = None
 
     def get(self, name: str, namespace: str) -> Any:
         with self._mutex:
             self._require_held()
-            return super().get(name, namespace)  # type: ignore[no-untyped-call]
+            return self._read()
 
     def create(self, name: str, namespace: str, election_record: LeaderElectionRecord) -> bool:
         with self._mutex:
             self._require_held()
-            return bool(super().create(name, namespace, election_record))  # type: ignore[no-untyped-call]
+            begin = time.monotonic()
+            is_created = bool(super().create(name, namespace, election_record))  # type: ignore[no-untyped-call]
+            return self._noted(is_created, begin)
 
     def update(self, name: str, namespace: str, updated_record: LeaderElectionRecord) -> bool:
         with self._mutex:
             self._require_held()
-            return self._put(updated_record)
+            begin = time.monotonic()
+            return self._noted(self._put(updated_record), begin)
+
+    def confirm(self) -> None:
+        with self._mutex:
+            begin = time.monotonic()
+            if self._written is None or begin - self._written < self._seconds:
+                return
+            is_there, record = self._read()
+            if is_there and record.holder_identity == self.identity:
+                record.renew_time = str(datetime.fromtimestamp(time.time()))
+                if self._noted(self._put(record), begin):
+                    return
+            raise LeaseLostError(f"Lease {self.namespace}/{self.name} was not renewed for {self._seconds} s")
 
     def release(self) -> None:
         with self._mutex:
@@ -137,6 +171,23 @@ class _Lock(LeaseLock):
     def _require_held(self) -> None:
         if self._is_released:
             raise _ReleasedError
+
+    def _read(self) -> tuple[bool, Any]:
+        """Read the Lease.
+
+        Raises:
+            LeaseLostError: This replica held it, and another does now.
+        """
+        is_there, record = super().get(self.name, self.namespace)  # type: ignore[no-untyped-call]
+        holder = record.holder_identity if is_there else ""
+        if self._written is not None and holder not in ("", None, self.identity):
+            raise LeaseLostError(f"Lease {self.namespace}/{self.name} is held by {holder}")
+        return is_there, record
+
+    def _noted(self, is_written: bool, begin: float) -> bool:
+        if is_written:
+            self._written = begin
+        return is_written
 
     def _put(self, record: LeaderElectionRecord) -> bool:
         return bool(super().update(self.name, self.namespace, record))  # type: ignore[no-untyped-call]
@@ -159,7 +210,7 @@ class _Answering:
             except ApiException as error:
                 # A missing Lease is created, and of several replicas that write it all but one are refused.
                 if error.status != 409 and not (error.status == 404 and name.startswith("read_")):
-                    self._log(f"{error.status} {error.reason}: {(error.body or '')[:500]}")
+                    self._log(f"{error.status} {error.reason}: {error.body or ''}")
                 raise
             # No answer, or not a Lease: what the client raises then is not documented.
             except Exception as error:
@@ -172,6 +223,7 @@ class _Answering:
         return answer
 
     def _log(self, error: str) -> None:
-        if error != self._logged:
-            self._logged = error
-            _LOGGER.warning("the lease cannot be used, is tried again", extra={"lease": self._lease, "error": error})
+        text = logged(error)
+        if text != self._logged:
+            self._logged = text
+            _LOGGER.warning("the lease cannot be used, is tried again", extra={"lease": self._lease, "error": text})

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import IO
 
+from kueuecore._text import logged
+
 __all__ = ["JsonFormatter", "log_to", "logged_to"]
 
 # The attributes of every record; any others are `extra`.
@@ -39,7 +41,7 @@ class JsonFormatter(logging.Formatter):
         }
         line |= {name: value for name, value in vars(record).items() if name not in _USUAL}
         if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
+            line["traceback"] = "\n".join(map(logged, self.formatException(record.exc_info).split("\n")))
         # Text from a cluster may hold what terminals act on, beyond ASCII too, and what cannot be encoded.
         return json.dumps(line, default=str).replace("\x7f", "\\u007f")
 
@@ -76,7 +78,7 @@ def logged_to(stream: IO[str], *, level: str) -> Iterator[None]:
     def log_end(ended: threading.ExceptHookArgs) -> None:
         if ended.exc_value is not None and not isinstance(ended.exc_value, SystemExit):
             name = ended.thread.name if ended.thread is not None else ""
-            extra = {"died": name, "error": str(ended.exc_value)}
+            extra = {"died": name, "error": logged(ended.exc_value)}
             logging.getLogger("kueuecore.kubernetes").error("a thread has died", extra=extra, exc_info=ended.exc_value)
 
     handler = log_to(stream, level=level)

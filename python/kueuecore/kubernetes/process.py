@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 
 from kueuecore._json import JsonObject
@@ -14,9 +14,10 @@ from kueuecore.configuration import Configuration
 from kueuecore.controller import Metrics
 from kueuecore.kubernetes.api import Api, UnansweredError
 from kueuecore.kubernetes.decider import Decider
+from kueuecore.kubernetes.event_correlator import EventCorrelator
 from kueuecore.kubernetes.inbox import Inbox
 from kueuecore.kubernetes.requests import Emission, pause_after
-from kueuecore.kubernetes.sender import Sender
+from kueuecore.kubernetes.sender import Sender, Stream
 from kueuecore.kubernetes.watches import News, list_all
 from kueuecore.kubernetes.watching import Watching
 
@@ -25,6 +26,8 @@ __all__ = ["Process"]
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
 _N_WRITERS = 16
 _N_EMITTERS = 2
+# Decisions about Workloads that may wait to be written while others are made.
+_MAX_UNWRITTEN = _N_WRITERS
 # Events waiting to be sent; any more are dropped, as by Kueue's recorder.
 _MAX_EVENTS = 10_000
 
@@ -63,7 +66,9 @@ class Process:
         self.api = api
         self._metrics = metrics
         self._inbox = Inbox()
-        self._sender = Sender("write", n_threads=_N_WRITERS, failed=self._inbox.end)
+        self._confirm: Callable[[], None] = lambda: None
+        self._sender = Sender("write", n_threads=_N_WRITERS, failed=self._inbox.end, before=lambda: self._confirm())
+        self._correlator = EventCorrelator()
         self._emitter = Sender("event", n_threads=_N_EMITTERS, failed=self._inbox.end)
         self._decider = Decider(
             api,
@@ -95,7 +100,9 @@ class Process:
             while not self._inbox.is_over:
                 self._inbox.take(until=wake)
                 if self._leads and not self._decider.unlisted and not self._inbox.is_over:
-                    wake = self._decider.step()
+                    self._confirm()
+                    # Decisions that wait to be written would hold up all that come later, of any queue.
+                    wake = self._decider.step(decides=self._sender.n_of(Stream.WORKLOADS) < _MAX_UNWRITTEN)
             patience = 5.0
         finally:
             self._watching.stop()
@@ -108,8 +115,13 @@ class Process:
 
     # From any thread.
 
-    def lead(self) -> None:
-        """Decide from now on, after taking in all that the previous leader has written."""
+    def lead(self, *, confirm: Callable[[], None] = lambda: None) -> None:
+        """Decide from now on, after taking in all that the previous leader has written.
+
+        Args:
+            confirm: Called before each decision and write; raises an error if another process may decide by now.
+        """
+        self._confirm = confirm
         n_failed = 0
         while not self._inbox.is_over:
             try:
@@ -163,4 +175,6 @@ class Process:
         if self._emitter.n_tasks >= _MAX_EVENTS:
             _LOGGER.warning("an event was dropped: too many wait to be created")
             return
-        self._emitter.submit(lane, Emission(self._emits, event))
+        written = self._correlator.correlate(event, now=self._inbox.now())
+        if written is not None:
+            self._emitter.submit(lane, Emission(self._emits, written))

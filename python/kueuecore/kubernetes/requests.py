@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from kueuecore._json import JsonObject, int_at, text_at
+from kueuecore._text import logged
 from kueuecore.api_server import RefusedError
 from kueuecore.errors import ObjectRef
 from kueuecore.kubernetes.api import MERGE_PATCH, Api, UnansweredError
+from kueuecore.kubernetes.event_correlator import Correlated
 from kueuecore.writes import Answer, Verb, Write
 
 __all__ = ["Emission", "Sending", "pause_after"]
@@ -94,7 +96,7 @@ class Sending:
                     raise
                 if write.verb is Verb.DELETE and _is_gone(error):
                     return Answer()
-                _LOGGER.info("write not accepted", extra={"object": str(write.object), "error": str(error)})
+                _LOGGER.info("write not accepted", extra={"object": str(write.object), "error": logged(error)})
                 refusal = Answer(error=str(error) or "refused", code=getattr(error, "code", 0))
                 if not write.number:
                     return refusal
@@ -122,25 +124,40 @@ def _send(api: Api, write: Write) -> JsonObject:
 
 @dataclass(slots=True)
 class Emission:
-    """Creates an Event; gives up after some attempts, as Kueue's recorder does.
+    """Creates an Event, or counts it up; gives up after some attempts, as Kueue's recorder does.
 
     Args:
         api: The API server.
-        event: The Event.
+        written: What to write.
     """
 
     api: Api
-    event: JsonObject
+    written: Correlated
     _n_failed: int = 0
+    # Whether the Event that was to be counted up is there.
+    _is_gone: bool = False
 
     def __call__(self) -> float | None:
         """Make one attempt."""
+        event, patch = self.written.event, self.written.patch
+        namespace, name = text_at(event, "metadata", "namespace"), text_at(event, "metadata", "name")
         try:
-            self.api.send("POST", self.api.path("Event", text_at(self.event, "metadata", "namespace")), self.event)
+            if patch is None or self._is_gone:
+                self.api.send("POST", self.api.path("Event", namespace), event)
+            else:
+                path = self.api.path("Event", namespace, name)
+                self.api.send("PATCH", path, patch, content_type=MERGE_PATCH)
         except (RefusedError, UnansweredError) as error:
+            if isinstance(error, RefusedError) and error.code == 409:
+                # An attempt without an answer has created it.
+                return None
+            if isinstance(error, RefusedError) and error.code == 404 and patch is not None and not self._is_gone:
+                # Servers forget Events after an hour.
+                self._is_gone = True
+                return 0.0
             self._n_failed += 1
             is_transient = isinstance(error, UnansweredError) or error.code in (429, 500, 503, 504)
             if is_transient and self._n_failed < _MAX_EMISSIONS:
                 return pause_after(self._n_failed, error)
-            _LOGGER.warning("event not created", extra={"reason": self.event["reason"], "error": str(error)})
+            _LOGGER.warning("event not created", extra={"reason": event["reason"], "error": logged(error)})
         return None

@@ -73,7 +73,7 @@ def _election(
         _LOGGER.info("leads", extra={"identity": lease.identity})
         metrics.replica_role = "leader"
         counted.lead()
-        process.lead()
+        process.lead(confirm=election.confirm)
 
     election = Election(connect(counted.count_request, None, 1), lease, won=won, lost=process.end)
     election.start()

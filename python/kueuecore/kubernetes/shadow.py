@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._text import logged
 from kueuecore.checks import WorkloadKey
 from kueuecore.configuration import Configuration
 from kueuecore.controller import Controller
@@ -153,7 +154,7 @@ class Shadow:
             self._observe(news.event)
             return
         for problem in self.loop.resync(news.kind, news.listed, resource_version=news.version, now=self._now()):
-            _LOGGER.warning("not taken in", extra={"problem": str(problem)})
+            _LOGGER.warning("not taken in", extra={"problem": logged(problem)})
         self._unlisted.discard(news.kind)
 
     def _observe(self, event: JsonObject) -> None:
@@ -201,7 +202,7 @@ class Shadow:
         try:
             self.loop.observe(event, now=self._now())
         except ManifestError as error:
-            _LOGGER.warning("not taken in", extra={"problem": str(error)})
+            _LOGGER.warning("not taken in", extra={"problem": logged(error)})
 
     # Deciding and comparing.
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from math import inf
 from typing import TypeAlias
 
 from kueuecore._json import JsonObject, JsonValue, int_at, object_at, text_at
@@ -27,6 +28,8 @@ _MAX_SHORT_PAUSE_NS = 5 * SECOND_NS
 _PAGE = 500
 # No cluster has that many objects of a kind.
 _MOST_OBJECTS = 2_000_000
+# A server that answers one kind well and another badly is not asked again for each good answer.
+_CALM_SECONDS = 10.0
 # Retry after this long, whatever the server asks for.
 _MAX_ASKED_SECONDS = 600
 # This many failures in a row may be due to the version at which the watch would resume.
@@ -57,11 +60,13 @@ class News:
 
 
 class LateKinds:
-    """Lets threads wait until a kind may exist: a CustomResourceDefinition has changed, or it is time to stop."""
+    """Lets threads wait until a kind may exist, the server answers again, or it is time to stop."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._n_changes = 0
+        self._n_recoveries = 0
+        self._recovered_at = -inf
         self._is_over = False
 
     @property
@@ -75,6 +80,16 @@ class LateKinds:
             self._n_changes += 1
             self._changed.notify_all()
 
+    def recovered(self) -> None:
+        """Report that a kind is watched again: the server may answer about others too."""
+        now = time.monotonic()
+        with self._changed:
+            if now - self._recovered_at < _CALM_SECONDS:
+                return
+            self._recovered_at = now
+            self._n_recoveries += 1
+            self._changed.notify_all()
+
     def end(self) -> None:
         """Release all that wait."""
         with self._changed:
@@ -82,12 +97,13 @@ class LateKinds:
             self._changed.notify_all()
 
     def wait(self, pause_ns: int, *, for_kinds: bool) -> None:
-        """Wait this long, until `end` or, with `for_kinds`, until a kind may have appeared."""
+        """Wait this long, until `end`, until another kind is watched again or, with `for_kinds`, one may have come."""
         with self._changed:
-            before = self._n_changes
+            before, recoveries = self._n_changes, self._n_recoveries
 
             def is_due() -> bool:
-                return self._is_over or (for_kinds and self._n_changes != before)
+                has_appeared = for_kinds and self._n_changes != before
+                return self._is_over or has_appeared or self._n_recoveries != recoveries
 
             self._changed.wait_for(is_due, timeout=pause_ns / SECOND_NS)
 
@@ -147,7 +163,11 @@ def follow(
         except (RefusedError, UnansweredError) as error:
             code = error.code if isinstance(error, RefusedError) else 0
             n_faults += 1
-            n_absent = n_absent + 1 if code == 404 and not is_known and not is_needed else 0
+            if code == 404 and not is_known and not is_needed:
+                n_absent += 1
+            elif n_absent < _ABSENT_AFTER:
+                n_absent = 0
+            # It stays absent while the server cannot be asked: that others cannot be watched then says enough.
             is_absent = n_absent >= _ABSENT_AFTER
             is_too_old = code == 410 and bool(version)
             is_lost = code in (400, 404, 410) or isinstance(error, _BrokenWatchError | _EventError)
@@ -157,7 +177,7 @@ def follow(
                 continue  # list again at once
             if not n_absent:
                 fault(kind, error)
-            elif n_absent == _ABSENT_AFTER:
+            elif n_absent == _ABSENT_AFTER and code == 404:
                 fault(kind, None)
                 yield News(kind, [])  # the cluster does not know this kind yet
             longest = _MAX_ABSENCE_NS if is_absent else _MAX_PAUSE_NS

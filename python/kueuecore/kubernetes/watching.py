@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._text import logged
 from kueuecore.api_server import RefusedError
 from kueuecore.controller import WATCHED
 from kueuecore.kubernetes.api import Api
@@ -79,12 +80,13 @@ class Watching:
             self._died(error)
 
     def _fault(self, kind: str, error: Exception | None) -> None:
-        message = str(error) or type(error).__name__
+        message = logged(error) or type(error).__name__
         if self._late.is_over:
             return
         if error is None:
             if self._faults.pop(kind, ""):
                 _LOGGER.info("watched again", extra={"kind": kind})
+                self._late.recovered()
         elif kind == CRD and isinstance(error, RefusedError) and error.code in (401, 403):
             # Kinds that appear later are found anyway, by asking less and less often.
             _LOGGER.debug("cannot be watched", extra={"kind": kind, "error": message})

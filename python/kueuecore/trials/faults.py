@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -82,6 +82,8 @@ class FaultyHistory:
         True
     """
 
+    _flavor: Mapping[str, Any] = {}
+
     def __init__(self, seed: int, *, make: Callable[[], Controller] = Controller, n_steps: int = 36) -> None:
         self.random = Random(seed)
         self._random_statuses = Random(f"statuses {seed}")
@@ -119,7 +121,7 @@ class FaultyHistory:
     def _create_queues(self) -> None:
         metadata = {"name": _NAMESPACE, "labels": {"kubernetes.io/metadata.name": _NAMESPACE}}
         self.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-        self._create("ResourceFlavor", "default", {})
+        self._create("ResourceFlavor", "default", self._flavor)
         shared: bool = self.random.choice((True, True, False))
         for name in ("a", "b"):
             self.quota[name] = self.random.randint(2, 5)
@@ -137,9 +139,9 @@ class FaultyHistory:
             "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],
         } | ({"cohortName": "all"} if shared else {})
 
-    def _create(self, kind: str, name: str, spec: dict[str, Any], namespace: str = "") -> None:
+    def _create(self, kind: str, name: str, spec: Mapping[str, Any], namespace: str = "") -> None:
         metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
-        self.cluster.create({"apiVersion": KUEUE, "kind": kind, "metadata": metadata, "spec": spec})
+        self.cluster.create({"apiVersion": KUEUE, "kind": kind, "metadata": metadata, "spec": {**spec}})
 
     def _create_workload(self) -> None:
         requests = {"cpu": str(self.random.choice(_CPUS))}

@@ -11,8 +11,9 @@ from kueuecore.configuration import Configuration
 from kueuecore.controller import WATCHED
 from kueuecore.kubernetes import Api, LateKinds, News, UnansweredError, follow, list_all
 from kueuecore.kubernetes.decider import Decider
+from kueuecore.kubernetes.event_correlator import EventCorrelator
 from kueuecore.kubernetes.requests import Emission
-from kueuecore.kubernetes.sender import Task
+from kueuecore.kubernetes.sender import Stream, Task
 from kueuecore.times import SECOND_NS
 from kueuecore.trials.faults import Replica
 
@@ -81,6 +82,7 @@ class HttpReplica(Replica):
         self.holds_requests = self.holds_answers = False
         self.events: list[JsonObject] = []
         self._creates_events = creates_events
+        self._correlator = EventCorrelator()
         self._cluster = cluster
         self._tasks: deque[Task] = deque()
         self._answers: deque[Callable[[], None]] = deque()
@@ -125,7 +127,7 @@ class HttpReplica(Replica):
         while self._answers:
             self._answers.popleft()()
 
-    def _take_task(self, _: Hashable, task: Task) -> None:
+    def _take_task(self, _: Hashable, task: Task, _stream: Stream) -> None:
         if self.holds_requests or self._tasks:
             self._tasks.append(task)
         else:
@@ -143,8 +145,9 @@ class HttpReplica(Replica):
 
     def _emit(self, _: Hashable, event: JsonObject) -> None:
         self.events.append(event)
-        if self._creates_events:
-            self._carry_out(Emission(self.api, event))
+        written = self._correlator.correlate(event, now=self._cluster.now) if self._creates_events else None
+        if written is not None:
+            self._carry_out(Emission(self.api, written))
 
     # Incoming.
 

@@ -1,13 +1,14 @@
 """Histories like those of `faults`, with jobs to reconcile: their Workloads, starts, stops and ends.
 
 Requests for jobs, pods and Workloads are refused, in conflict, or accepted without an answer, too. No job has two
-Workloads with quota, nothing runs beyond the available quota, and at the end no job is forgotten.
+Workloads with quota, nothing runs beyond the available quota, no pod is stopped because its group has become another,
+and at the end no job is forgotten.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kueuecore._json import object_at
@@ -15,6 +16,7 @@ from kueuecore.controller import Controller, JobController, JobWork
 from kueuecore.controller.writes import conditions_that_hold
 from kueuecore.jobs import JobsConfiguration, integration_of
 from kueuecore.jobs.batch_job import BATCH_JOB
+from kueuecore.jobs.role_hash import ROLE_HASH
 from kueuecore.steady_state import find_preemption_loop
 from kueuecore.times import SECOND_NS
 from kueuecore.trials.faults import REFUSED, FaultyHistory, Replica
@@ -42,6 +44,9 @@ class FaultyJobHistory(FaultyHistory):
         >>> happened["starts"] > 0
         True
     """
+
+    # A start adds a node selector to the pods.
+    _flavor: Mapping[str, Any] = {"nodeLabels": {"pool": "spot"}}
 
     def __init__(
         self, seed: int, *, make_jobs: Callable[..., JobController] = JobController, n_steps: int = 40
@@ -86,6 +91,13 @@ class FaultyJobHistory(FaultyHistory):
         gated = {**spec, "schedulingGates": [{"name": f"{_KUEUE}admission"}]}
         made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": gated, "status": {"phase": "Pending"}}
         self._submit(made)
+        self._leave_to_itself(name, group)
+
+    def _leave_to_itself(self, pod: str, group: str) -> None:
+        """Take from every second group what only a webhook writes: its pods were made by hand, without one."""
+        if int(group.removeprefix("j")) % 2:
+            unwritten = {"metadata": {"annotations": {ROLE_HASH: None}}}
+            self.cluster.patch("Pod", pod, unwritten, namespace=_NAMESPACE)
 
     def _submit(self, manifest: _Object) -> None:
         """Create a job or a pod as a user does."""
@@ -153,7 +165,8 @@ class FaultyJobHistory(FaultyHistory):
                 size = int(metadata["annotations"][f"{_KUEUE}pod-group-total-count"])
                 self._put_status(pod, status | {"replaced": True})
                 self._n_made += 1
-                self._create_pod(f"{group}-r{self._n_made}", group, size, dict(metadata["labels"]), pod["spec"])
+                spec = {name: entry for name, entry in pod["spec"].items() if name != "nodeSelector"}
+                self._create_pod(f"{group}-r{self._n_made}", group, size, dict(metadata["labels"]), spec)
             return
         if metadata.get("deletionTimestamp"):
             status["phase"] = "Failed"
@@ -248,6 +261,9 @@ class FaultyJobHistory(FaultyHistory):
             assert sum(used.values()) <= sum(self.quota.values()), f"{used} of {self.quota} run"
         else:
             assert all(used[name] <= quota for name, quota in self.quota.items()), f"{used} of {self.quota} run"
+        for pod in self.cluster.list("Pod")[0]:
+            why = {condition.get("reason") for condition in pod["status"].get("conditions", ())}
+            assert "NoMatchingWorkload" not in why, f"{pod['metadata']['name']} no longer fits its Workload"
 
     def _jobs_and_pods(self) -> Iterable[_Object]:
         """Return what runs on a quota of its own."""

@@ -115,9 +115,12 @@ def test_all_else_of_a_jobs_template_never_changes(patch: Object, status: Object
     assert reply.message.endswith(": field is immutable")
 
 
-def test_a_stopped_job_may_be_restored_once_it_has_no_pods_or_no_start() -> None:
-    assert changed(SELECTED, status={**STARTED, "active": 0}).code == 200
-    assert changed(SELECTED, status={"active": 1}).code == 200
+def test_a_stopped_job_may_be_restored_once_it_has_no_pods_and_no_start_or_says_that_it_is_suspended() -> None:
+    suspended = {"conditions": [{"type": "Suspended", "status": "True"}]}
+    assert changed(SELECTED, status={**STARTED, "active": 0, **suspended}).code == 200
+    assert changed(SELECTED, status={"active": 0}).code == 200
+    for status in ({**STARTED, "active": 0}, {"active": 1}, {"active": 1, **suspended}):
+        assert changed(SELECTED, status=status).code == 422
 
 
 def test_a_job_that_runs_has_started_once() -> None:

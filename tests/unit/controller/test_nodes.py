@@ -17,10 +17,10 @@ from kueuecore.times import SECOND_NS
 from kueuecore.writes import Answer, Verb, Write
 from tests.builders import at
 from tests.topologies import HOST, RACK, flavor, namespace, node, pod_set, queue, topology, workload
+from tests.unit.controller.world import IN_USE, KEPT
 
 Json = dict[str, Any]
 GATE = "kueue.x-k8s.io/topology"
-IN_USE = "kueue.x-k8s.io/resource-in-use"
 RANKS: Json = {"podIndexLabel": "index", "required": RACK}
 
 
@@ -33,8 +33,9 @@ class Cluster:
         self.seen = 0
         lots = node("n1", "r1"), node("n2", "r1"), node("n3", "r2"), node("n4", "r2")
         racks = flavor(nodeLabels={}), topology(RACK, HOST)
-        racks[1]["metadata"]["finalizers"] = [IN_USE]
         for each in (namespace(), *racks, *queue(), *(nodes or lots)):
+            if each["kind"] in KEPT:
+                each["metadata"]["finalizers"] = [IN_USE]
             self.server.create(each)
 
     def hear(self, controller: Controller | None = None) -> None:
@@ -441,6 +442,8 @@ def test_a_topology_stays_while_a_flavor_names_it() -> None:
     cluster.server.delete("Topology", "default")
     assert finalizers(cluster.turn()) == []
     assert cluster.controller.next_wake(cluster.server.now) is None
+    # The flavor is in use by a ClusterQueue; somebody takes its finalizer off.
+    cluster.server.patch("ResourceFlavor", "tas", {"metadata": {"finalizers": []}})
     cluster.server.delete("ResourceFlavor", "tas")
     turn = cluster.turn()
     assert finalizers(turn) == [("default", [])]

@@ -27,7 +27,6 @@ class Nodes(World):
         flavor = self.cluster.get("ResourceFlavor", "default-flavor")
         self.cluster.update({**flavor, "spec": {"topologyName": "hosts", "nodeLabels": {"site": "here"}}})
         hosts = thing("Topology", "hosts", {"levels": [{"nodeLabel": HOST}]})
-        hosts["metadata"]["finalizers"] = ["kueue.x-k8s.io/resource-in-use"]
         self.cluster.create(hosts)
         self.node: dict[str, Any] = {
             "apiVersion": "v1",

@@ -243,6 +243,7 @@ def test_a_newer_version_is_written_at_once_after_a_conflict() -> None:
 def test_what_has_gone_is_not_written() -> None:
     world = Statuses()
     world.watch()
+    world.cluster.patch("ClusterQueue", "cluster-queue", {"metadata": {"finalizers": []}})
     world.cluster.delete("ClusterQueue", "cluster-queue")
     for write in world.controller.turn(world.now).objects:
         world.controller.done(write, Answer(error="not found"), now=world.now)

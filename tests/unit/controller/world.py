@@ -11,10 +11,15 @@ from kueuecore.writes import Write
 
 START = 1_767_225_600 * SECOND_NS
 KUEUE = "kueue.x-k8s.io/v1beta2"
+IN_USE = "kueue.x-k8s.io/resource-in-use"
+KEPT = ("AdmissionCheck", "ClusterQueue", "ResourceFlavor", "Topology")
+"""The kinds that are kept while they are in use; here they have the finalizer from the start."""
 
 
 def thing(kind: str, name: str, spec: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    metadata = {"name": name, **more.pop("metadata", {})}
+    metadata: dict[str, Any] = {"name": name, **more.pop("metadata", {})}
+    if kind in KEPT:
+        metadata.setdefault("finalizers", [IN_USE])
     if kind in ("LocalQueue", "Workload"):
         metadata["namespace"] = "default"
     made = {"apiVersion": "v1" if kind == "Namespace" else KUEUE, "kind": kind, "metadata": metadata, **more}

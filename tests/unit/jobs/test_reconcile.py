@@ -17,6 +17,9 @@ FLAVOR: Json = {"apiVersion": f"{AN}v1beta2", "kind": "ResourceFlavor", "metadat
 KEY = ("n", "job-j-5cf3c")
 
 
+SPOT: Json = {**FLAVOR, "spec": {"nodeLabels": {"pool": "spot"}}}
+
+
 def look(plain: Json, *workloads: Json, around: tuple[Json, ...] = (FLAVOR,), **settings: Any) -> Reconciliation:
     configuration = JobsConfiguration(**({"waits_for_pods_ready": False} | settings))
     return reconcile_job(plain, workloads, now=NOW, around=around, configuration=configuration)
@@ -56,6 +59,18 @@ def group_workload(*pods: Json) -> Json:
     found = reconcile_job(pod_group("g", pods), [], now=NOW)
     (made,) = [write.manifest for write in found.writes if write.verb is Verb.CREATE]
     return dict(made)
+
+
+def test_a_group_without_a_webhook_keeps_its_roles_when_its_flavor_adds_a_node_selector() -> None:
+    waiting = [pod("a", gated=True), pod("b", gated=True)]
+    workload = holding(group_workload(*waiting), "QuotaReserved", "Admitted")
+    started = look(pod_group("g", waiting), workload, around=(SPOT,))
+    pods = [write.manifest for write in started.writes]
+    (role,) = {pod["metadata"]["annotations"][f"{AN}role-hash"] for pod in pods}  # type: ignore[index,call-overload]
+    assert role == workload["spec"]["podSets"][0]["name"]
+    assert [pod["spec"]["nodeSelector"] for pod in pods] == [{"pool": "spot"}] * 2  # type: ignore[index,call-overload]
+    running = look(pod_group("g", pods), workload, around=(SPOT,))
+    assert (wrote(running), reported(running)) == ([], [])
 
 
 # Eviction.
@@ -384,6 +399,66 @@ def test_a_workload_that_is_deleted_stops_its_job() -> None:
     found = look(batch(1, suspend=False), workload)
     assert reported(found) == [("Stopped", "Workload is deleted")]
     assert wrote(found)[-1] == ("Update", "Workload job-j-5cf3c")
+
+
+def running_on(pool: str, **status: Any) -> Json:
+    """A Job that was started on a flavor with this label."""
+    plain = with_status(batch(2, suspend=False), **{"startTime": NOW, "active": 2, "ready": 2, **status})
+    plain["spec"]["template"]["spec"]["nodeSelector"] = {"pool": pool}
+    return plain
+
+
+def after(found: Reconciliation, **status: Any) -> Json:
+    """The Job as the last of the writes leaves it, with what its controller says then."""
+    return with_status(dict(found.writes[-1].manifest), **status)
+
+
+def test_the_template_of_a_job_is_restored_once_its_pods_are_gone() -> None:
+    workload = evicted(holding(only_made(batch(2)), "QuotaReserved", "Admitted"), "QuotaReserved")
+    found = look(running_on("spot"), workload)
+    assert (wrote(found), reported(found)) == ([("Update", "Job j")], [("Stopped", "to make room")])
+    assert found.writes[0].manifest["spec"]["suspend"] is True  # type: ignore[index,call-overload]
+    ending = after(found, startTime=NOW, active=1)
+    waiting = look(ending, workload)
+    assert (wrote(waiting), reported(waiting), dict(waiting.reports)) == ([], [], {})
+    ended = look({**ending, "status": {"startTime": NOW}}, workload)
+    assert (wrote(ended), reported(ended)) == ([("UpdateStatus", "Job j"), ("Update", "Job j")], [])
+    assert "nodeSelector" not in ended.writes[-1].manifest["spec"]["template"]["spec"]  # type: ignore[index,call-overload,operator]
+    assert ended.reports == {("n", workload["metadata"]["name"]): JobReport(stopped=True)}
+
+
+def test_a_job_whose_template_stays_need_not_wait_for_its_pods() -> None:
+    workload = evicted(holding(only_made(batch(2)), "QuotaReserved", "Admitted"), "QuotaReserved")
+    plain = running_on("spot")
+    del plain["spec"]["template"]["spec"]["nodeSelector"]
+    assert wrote(look(plain, workload)) == [("Update", "Job j"), ("UpdateStatus", "Job j"), ("Update", "Job j")]
+
+
+def test_a_job_that_is_admitted_while_it_stops_is_restored_all_the_same() -> None:
+    workload = only_made(batch(2))
+    ending = after(look(running_on("spot"), workload), active=0)
+    admitted = holding(workload, "QuotaReserved", "Admitted")
+    restored = look(ending, admitted)
+    assert wrote(restored) == [("UpdateStatus", "Job j"), ("Update", "Job j")]
+    (started,) = look(after(restored), admitted, around=(SPOT,)).writes
+    assert started.manifest["spec"]["suspend"] is False  # type: ignore[index,call-overload]
+
+
+@pytest.mark.parametrize("why", ["deleted", "does not fit"])
+def test_a_workload_stays_until_the_template_of_its_job_is_restored_from_it(why: str) -> None:
+    workload = holding(only_made(batch(2)), "QuotaReserved", "Admitted")
+    if why == "deleted":
+        workload["metadata"] |= {"deletionTimestamp": NOW}
+    else:
+        workload["spec"]["podSets"][0]["count"] = 7
+    found = look(running_on("spot"), workload)
+    assert wrote(found) == [("Update", "Job j")]
+    ending = after(found, active=1)
+    assert wrote(look(ending, workload)) == []
+    ended = look(with_status(ending, active=0), workload)
+    assert wrote(ended)[:2] == [("UpdateStatus", "Job j"), ("Update", "Job j")]
+    assert "nodeSelector" not in ended.writes[1].manifest["spec"]["template"]["spec"]  # type: ignore[index,call-overload,operator]
+    assert wrote(ended)[-1][1] == f"Workload {workload['metadata']['name']}"
 
 
 def test_the_workloads_of_a_job_that_has_gone_end() -> None:

@@ -204,7 +204,7 @@ class Day:
                 continue
             n_pods = sum(pod_set.count for pod_set in kind.pod_sets(job, Surroundings()))
             stage, began = "waits", None
-            if not kind.is_suspended(job):
+            if not (kind.is_suspended(job) or job["spec"].get("suspend")):
                 began = job.get("status", {}).get("startTime")
                 stage = "done" if began is not None and self.end_of(job) <= self.cluster.now else "runs"
                 self.n_starts += n_pods * (began is None)

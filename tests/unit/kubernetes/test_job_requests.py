@@ -83,7 +83,7 @@ def test_a_look_at_a_job_that_needs_no_request_reports_nothing_later() -> None:
     events: list[JsonObject] = []
     decider = Decider(
         Api.connect(server="http://127.0.0.1:1"),
-        requests=lambda _, task: tasks.append(task),
+        requests=lambda _, task, _stream: tasks.append(task),
         emit=lambda _, event: events.append(event),
         call=lambda call: call(),
         now=lambda: 10**18,

@@ -6,7 +6,7 @@ import threading
 import time
 from functools import partial
 
-from kueuecore.kubernetes.sender import Sender
+from kueuecore.kubernetes.sender import Sender, Stream
 
 
 def test_tasks_of_a_lane_run_one_after_the_other_in_their_order() -> None:
@@ -80,3 +80,27 @@ def test_the_end_gives_up_what_has_to_wait() -> None:
     while sender.n_tasks and time.monotonic() - began < 0.05:
         time.sleep(0.001)
     assert not sender.close(seconds=0.05)
+
+
+def test_no_stream_waits_behind_all_of_another() -> None:
+    done: list[str] = []
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def first() -> None:
+        begun.set()
+        goes_on.wait(5)
+
+    sender = Sender("test", n_threads=1, failed=print)
+    sender.submit("first", first, Stream.WORKLOADS)
+    assert begun.wait(5)
+    for number in range(20):
+        sender.submit(f"w{number}", partial(done.append, "workload"), Stream.WORKLOADS)
+        sender.submit(f"o{number}", partial(done.append, "object"), Stream.OBJECTS)
+    sender.submit("j", partial(done.append, "job"), Stream.JOBS)
+    assert (sender.n_of(Stream.WORKLOADS), sender.n_of(Stream.JOBS)) == (21, 1)
+    goes_on.set()
+    assert sender.close(seconds=10)
+    assert done.index("job") <= 2
+    assert done.index("object") <= 4
+    assert done[:12].count("workload") > done[:12].count("object") > 1
+    assert sender.n_of(Stream.WORKLOADS) == 0

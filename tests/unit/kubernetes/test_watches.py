@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from kueuecore._json import object_at, text_at
-from kueuecore.api_server import ApiServer
+from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.kubernetes import Api, LateKinds, News, UnansweredError, follow, list_all
 from kueuecore.kubernetes.api import _object_in
 from kueuecore_apiserver import Closing, Fault, FaultKind, HttpApiServer, Request, SeededFaults, refusal_of
@@ -211,3 +213,34 @@ def test_a_write_is_sent_once_and_says_who_writes(server: HttpApiServer) -> None
 )
 def test_the_json_of_an_object_is_the_end_of_its_line(line: bytes, expected: bytes) -> None:
     assert _object_in(line, json.loads(line)) == expected
+
+
+def test_a_kind_that_is_absent_stays_so_while_the_server_cannot_be_asked() -> None:
+    answers = itertools.chain([404] * 3, [0] * 4, [404] * 4)
+    faults: list[str] = []
+
+    class Down(Api):
+        def get(self, path: str, query: Any = None) -> Any:
+            code = next(answers)
+            if not code:
+                raise UnansweredError("no answer")
+            raise RefusedError(code, "the server could not find the requested resource")
+
+    api = Down.connect(server="http://127.0.0.1:1", kinds=KINDS)
+    late = Patient()
+    feed = follow(api, "Gadget", late=late, fault=lambda _, error: faults.append("" if error is None else str(error)))
+    seen = [news for _, news in zip(range(12), feed, strict=False)]
+    # The empty list comes once, and nobody is told of a fault.
+    assert [names(news) for news in seen if news is not None] == [[]]
+    assert set(faults) == {""}
+
+
+def test_all_wait_no_longer_once_one_kind_is_watched_again() -> None:
+    late = LateKinds()
+    begin = time.monotonic()
+    waiting = threading.Thread(target=lambda: late.wait(60 * 10**9, for_kinds=False))
+    waiting.start()
+    while waiting.is_alive() and time.monotonic() - begin < 30:
+        late.recovered()
+        waiting.join(0.01)
+    assert not waiting.is_alive()

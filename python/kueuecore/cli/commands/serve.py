@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kueuecore._configuration_sources import read_documents
 from kueuecore._json import text_at
+from kueuecore._text import logged
 from kueuecore.cli.configured import Configured, configured, configured_by
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.kueue_release import add_kueue
@@ -130,7 +131,7 @@ def _serve(options: argparse.Namespace, given: Configured, found: Callable[[Sequ
         to_stderr(f"kueuecore serve: {error}")
         return ExitCode.BAD_INPUT
     except Exception as error:
-        extra = {"error": str(error) or type(error).__name__, "notes": getattr(error, "__notes__", [])}
+        extra = {"error": logged(error) or type(error).__name__, "notes": getattr(error, "__notes__", [])}
         # Ordinary failures of a cluster need no traceback.
         cause = None if isinstance(error, ListenError | LeaseLostError) else error
         logging.getLogger("kueuecore.kubernetes").critical("cannot continue", extra=extra, exc_info=cause)
