@@ -18,7 +18,7 @@ EMPTY_NAME = Problem("the name of a file is empty", remedy='write "." for the di
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _COMPRESSED, _GZIP = ".gz", b"\x1f\x8b"
-_MAX_GIB = 1  # an endless file such as /dev/zero must not fill the memory
+_LARGEST = 2**30  # bytes: an endless file such as /dev/zero must not fill the memory
 _MAX_NAME = 4096
 _CHUNK = 2**20
 
@@ -149,7 +149,7 @@ def _unpacked(data: bytes) -> bytes:
         return data
     from kueuecore._gzip import unpacked  # few files are compressed
 
-    return unpacked(data, largest=_MAX_GIB)
+    return unpacked(data, largest=_LARGEST)
 
 
 def _read(stream: IO[bytes]) -> bytes:
@@ -158,7 +158,7 @@ def _read(stream: IO[bytes]) -> bytes:
     while chunk := stream.read(_CHUNK):
         chunks.append(chunk)
         n_bytes += len(chunk)
-        if n_bytes > _MAX_GIB * 2**30:
+        if n_bytes > _LARGEST:
             raise OSError(errno.EFBIG, "it has more than 1 GiB; give it in several parts")
     return b"".join(chunks)
 

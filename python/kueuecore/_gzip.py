@@ -19,23 +19,23 @@ def unpacked(data: bytes, *, largest: int) -> bytes:
 
     Args:
         data: The compressed data.
-        largest: The most GiB that it may hold: little data may hold much.
+        largest: The most bytes that it may hold: little data may hold much.
 
     Raises:
         OSError: It is cut off or damaged, or holds more (EFBIG).
 
     Example:
-        >>> unpacked(gzip.compress(b"queues"), largest=1)
+        >>> unpacked(gzip.compress(b"queues"), largest=1 << 20)
         b'queues'
     """
     chunks: list[bytes] = []
-    left = largest * 2**30
+    left = largest
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
             while chunk := stream.read(_CHUNK):
                 left -= len(chunk)
                 if left < 0:
-                    raise OSError(errno.EFBIG, f"it has more than {largest} GiB once decompressed")
+                    raise OSError(errno.EFBIG, f"it has more than {largest >> 30} GiB once decompressed")
                 chunks.append(chunk)
     except EOFError:
         raise OSError(errno.EINVAL, "the compressed file is cut off") from None

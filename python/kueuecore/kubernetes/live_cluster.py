@@ -33,6 +33,8 @@ _KEPT = frozenset(kind.name for kind in KINDS if kind.is_kept)
 _MANY = 500
 # A server sends past changes at once.
 _IDLE_SECONDS = 0.1
+# Threads that were kept from listening, as by a long call, catch up in this time.
+_LEAST_IDLE_SECONDS = 0.03
 _PATIENCE_SECONDS = 10.0
 # Changes come in bursts: a cycle writes many workloads.
 _BURST_SECONDS = 0.2
@@ -69,6 +71,7 @@ class LiveCluster:
         self._has_news = threading.Event()
         self._followed: set[str] = set()
         self._opened: dict[str, threading.Event] = {}
+        self._heard_at = 0.0
         self._lost = LostKinds()
         self._was_lost = False
         self.version = 0
@@ -131,7 +134,7 @@ class LiveCluster:
     def follow(self) -> None:
         """Follow all kinds that were listed."""
         with self._lock:
-            self._follow(kind for kind, version in self._versions.items() if version)
+            self._follow_all()
 
     def close(self) -> None:
         """End all watches, and write the cache."""
@@ -164,8 +167,13 @@ class LiveCluster:
         listing = list_objects(self._api, [kind for kind in self._api.kinds if kind not in large], self._namespace)
         others = [plain for kind, listed in listing.kinds.items() if kind != _WORKLOAD for plain in listed.objects]
         configuration = self._configure([*listing.kueue, *others])
-        engine = _loaded(cached, configuration) if cached and is_of(cached, listing, self._api) else None
+        engine = None
+        if cached is not None and is_of(cached, listing, self._api):
+            # What has changed comes in while the engine is loaded.
+            self._follow(large, cached.versions, listing.unlisted)
+            engine = _loaded(cached, configuration)
         if cached is not None and engine is None:
+            self._stop_following()
             more = list_objects(self._api, large, self._namespace)
             unlisted = (*listing.unlisted, *more.unlisted)
             listing = type(listing)({**more.kinds, **listing.kinds}, listing.kueue, unlisted)
@@ -188,7 +196,6 @@ class LiveCluster:
             # What is absent now, or forbidden, is as unknown as without a cache.
             for kind in {*self._objects, _WORKLOAD} - large - {*listing.kinds}:
                 self._replace(Listed(kind, (), ""))
-            self._follow(large)
             if not self._catch_up():
                 self._stop_following()
                 self._begin(uses_cache=False)
@@ -207,7 +214,7 @@ class LiveCluster:
         if found != self._kueue:
             self._stop_following()
             self._begin()
-            self._follow(kind for kind, version in self._versions.items() if version)
+            self._follow_all()
 
     def _counts(self) -> dict[str, int]:
         return {kind: len(objects) for kind, objects in self._objects.items()} | {_WORKLOAD: len(self._engine)}
@@ -269,12 +276,15 @@ class LiveCluster:
         self._late, self._lost, self._followed, self._opened = LateKinds(), LostKinds(), set(), {}
         self._news = queue.SimpleQueue()
 
-    def _follow(self, kinds: Iterable[str]) -> None:
+    def _follow_all(self) -> None:
+        self._follow((kind for kind, version in self._versions.items() if version), self._versions, self._unlisted)
+
+    def _follow(self, kinds: Iterable[str], versions: Mapping[str, str], unlisted: Sequence[Unlisted]) -> None:
         for kind in sorted({*kinds} - self._followed):
             self._followed.add(kind)
             self._opened[kind] = threading.Event()
-            namespace = next((entry.namespace for entry in self._unlisted if entry.kind == kind), "")
-            arguments = (kind, self._versions[kind], namespace, self._late, self._news, self._lost, self._opened[kind])
+            namespace = next((entry.namespace for entry in unlisted if entry.kind == kind), "")
+            arguments = (kind, versions[kind], namespace, self._late, self._news, self._lost, self._opened[kind])
             threading.Thread(target=self._hear, args=arguments, name=f"watch-{kind}", daemon=True).start()
 
     def _hear(
@@ -292,6 +302,7 @@ class LiveCluster:
                 lost.found(kind)
             else:
                 lost.lost(kind, error)
+            self._heard_at = time.monotonic()
             opened.set()
 
         for entry in follow(self._api, kind, since=since, namespace=namespace, late=late, fault=fault):
@@ -299,6 +310,7 @@ class LiveCluster:
                 return
             if entry is not None:
                 news.put(entry)
+                self._heard_at = time.monotonic()
                 self._has_news.set()
             else:
                 lost.lost(kind, None)
@@ -308,8 +320,10 @@ class LiveCluster:
         until = time.monotonic() + _PATIENCE_SECONDS
         for opened in self._opened.values():
             opened.wait(max(0.0, until - time.monotonic()))
-        while self._take_news(wait=_IDLE_SECONDS) and time.monotonic() < until:
-            pass
+        while time.monotonic() < until:
+            silent = time.monotonic() - self._heard_at
+            if not self._take_news(wait=max(_LEAST_IDLE_SECONDS, _IDLE_SECONDS - silent)):
+                break
         return not self._lost.kinds and all(opened.is_set() for opened in self._opened.values())
 
     def _take_news(self, *, wait: float = 0.0) -> bool:

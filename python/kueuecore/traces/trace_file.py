@@ -58,7 +58,7 @@ def check_text(data: bytes, file: str) -> None:
 
 def _decompressed(data: bytes, file: str) -> bytes:
     try:
-        return unpacked(data, largest=LARGEST // 2**30)
+        return unpacked(data, largest=LARGEST)
     except OSError as error:
         remedy = "split it into several traces" if error.errno == errno.EFBIG else "fetch or copy it again"
         raise ManifestError.of(str(error.strerror), remedy=remedy, file=file) from None

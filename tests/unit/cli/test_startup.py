@@ -49,7 +49,7 @@ def packages(modules: set[str]) -> set[str]:
         (("run", EXAMPLE), 235, 124),
         (("gates",), 90, 14),
         (("check", EXAMPLE), 261, 149),
-        (("explain", EXAMPLE, WAITING), 237, 126),
+        (("explain", EXAMPLE, WAITING), 240, 129),
         (("history", EXAMPLE, WAITING), 250, 141),
         (("unblock", EXAMPLE, WAITING), 256, 144),
         (("what-if", EXAMPLE, "--settle"), 236, 127),
