@@ -228,6 +228,10 @@ class HttpApiServer:
                 self._port = runner.addresses[0][1]
             started.set()
             await self._stopping.wait()
+            # Nobody may connect once watches end, as clients at once open them again: what is accepted while the
+            # runner closes is closed by nobody.
+            await site.stop()
+            await asyncio.sleep(0)
             self._watches.wake_all()
         finally:
             await runner.cleanup()
