@@ -22,10 +22,10 @@ if "$python" -m zipfile --list "$1" | grep -E '^kueuecore(/(_proof|conformance/|
     exit 1
 fi
 for part in assets/page.css assets/page.js templates/layout.html.j2; do
-    "$python" -m zipfile --list "$1" | grep -q "^kueuecore/ui/$part " ||
+    "$python" -m zipfile --list "$1" | grep "^kueuecore/ui/$part " >/dev/null ||
         { echo "the wheel lacks kueuecore/ui/$part" >&2; exit 1; }
 done
-if ! "$python" -m zipfile --list "$1" | grep -qF kueuecore/agents/rules/02-quota.md; then
+if ! "$python" -m zipfile --list "$1" | grep -F kueuecore/agents/rules/02-quota.md >/dev/null; then
     echo "the wheel lacks the rules, which kueuecore mcp serves: see include in pyproject.toml" >&2
     exit 1
 fi

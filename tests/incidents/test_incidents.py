@@ -171,9 +171,14 @@ def test_an_agent_gets_the_same_answer(incident: Incident, asked: Asked) -> None
     async def call(url: str) -> Any:
         options = parsed(["run", "-q", "--server", url])
         options.source = options.given = None
-        with anyio.fail_after(60):
-            async with mcp.Client(agents.server_of(source_of(options))) as client:
-                return await client.call_tool(tool, parameters)
+        source = source_of(options)
+        try:
+            with anyio.fail_after(60):
+                async with mcp.Client(agents.server_of(source)) as client:
+                    return await client.call_tool(tool, parameters)
+        finally:
+            # Else its watches would ask for a server that is gone, for as long as tests run.
+            source.close()
 
     with cluster(incident.objects) as server:
         result = anyio.run(call, server.url)
