@@ -5,8 +5,32 @@ from __future__ import annotations
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
 from kueuecore.times import SECOND_NS, format_time, saturated_ns
 
-__all__ = ["check_state", "condition", "has_quota", "is_true", "transition_time", "with_check_state", "with_condition"]
+__all__ = [
+    "OF_WORKLOADS",
+    "check_state",
+    "condition",
+    "has_quota",
+    "is_true",
+    "transition_time",
+    "with_check_state",
+    "with_condition",
+]
 
+OF_WORKLOADS = frozenset(
+    (
+        "Admitted",
+        "BlockedOnPreemptionGates",
+        "DeactivationTarget",
+        "Evicted",
+        "Finished",
+        "PodsReady",
+        "PodsScheduled",
+        "Preempted",
+        "QuotaReserved",
+        "Requeued",
+    )
+)
+"""The conditions that Kueue writes to Workloads, with an admission or an eviction."""
 _MAX_MESSAGE = 32 * 1024
 
 

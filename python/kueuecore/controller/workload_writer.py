@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kueuecore._conditions import OF_WORKLOADS
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._patches import merge_patch, transplanted, whole_seconds
 from kueuecore.checks import check_states
@@ -19,22 +20,6 @@ from kueuecore.states import WorkloadState
 from kueuecore.writes import Verb, Write, patch_of
 
 __all__ = ["WorkloadWriter"]
-
-# The conditions that Kueue writes with an admission or an eviction.
-_CONDITIONS = frozenset(
-    (
-        "Admitted",
-        "BlockedOnPreemptionGates",
-        "DeactivationTarget",
-        "Evicted",
-        "Finished",
-        "PodsReady",
-        "PodsScheduled",
-        "Preempted",
-        "QuotaReserved",
-        "Requeued",
-    )
-)
 
 
 class WorkloadWriter:
@@ -149,8 +134,8 @@ def _with_those_of_others(wanted: list[JsonValue], rendered: JsonObject) -> list
 
     A second pass starts from an older copy of the Workload (rules/08 §11.10), in which they may differ.
     """
-    ours = [value for value in wanted if text_at(value, "type") in _CONDITIONS]
+    ours = [value for value in wanted if text_at(value, "type") in OF_WORKLOADS]
     return [
         *ours,
-        *(condition for condition in list_at(rendered, "conditions") if text_at(condition, "type") not in _CONDITIONS),
+        *(condition for condition in list_at(rendered, "conditions") if text_at(condition, "type") not in OF_WORKLOADS),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kueuecore._conditions import condition, is_true
+from kueuecore._conditions import OF_WORKLOADS, condition, is_true
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
 from kueuecore.histories.facts import Facts, Found
 from kueuecore.histories.messages import facts_in
@@ -38,20 +38,6 @@ _CAUSES = {
     "AdmissionCheck(s) in Rejected state": "AdmissionCheck",
     "Admission check(s)": "AdmissionCheck",
 }
-_READ = frozenset(
-    (
-        "Admitted",
-        "BlockedOnPreemptionGates",
-        "DeactivationTarget",
-        "Evicted",
-        "Finished",
-        "PodsReady",
-        "PodsScheduled",
-        "Preempted",
-        "QuotaReserved",
-        "Requeued",
-    )
-)
 
 
 def steps_of_workload(workload: JsonObject, *, cluster_queue: str = "") -> tuple[list[Found], list[str]]:
@@ -264,7 +250,7 @@ def _end(workload: JsonObject) -> Iterator[Found]:
 def _others(workload: JsonObject) -> Iterator[Found]:
     for entry in list_at(workload, "status", "conditions"):
         kind = text_at(entry, "type")
-        if kind and kind not in _READ:
+        if kind and kind not in OF_WORKLOADS:
             said = f"condition {kind} is {text_at(entry, 'status')}"
             yield replace(_of_condition(object_at(entry), What.OTHER, Facts()), reason=said)
 

@@ -212,8 +212,8 @@ class Decider:
 def _logged(event: JsonObject) -> dict[str, str]:
     about = object_at(event, "involvedObject")
     ref = ObjectRef(text_at(about, "kind"), text_at(about, "name"), text_at(about, "namespace"))
-    told = {"type": text_at(event, "type"), "reason": text_at(event, "reason"), "note": text_at(event, "message")}
-    return {"object": str(ref), "uid": text_at(about, "uid"), **told}
+    said = {"type": text_at(event, "type"), "reason": text_at(event, "reason"), "note": text_at(event, "message")}
+    return {"object": str(ref), "uid": text_at(about, "uid"), **said}
 
 
 def _lane(write: Write) -> Hashable:

@@ -129,15 +129,15 @@ def run(options: argparse.Namespace) -> int:
         to_stderr(*(f"note: {shown(note)}" for note in (*outcome.notes, *map(str, outcome.left_out))))
     is_wide = options.output == "wide"
     histories: JsonObject = {}
-    told = ""
+    timelines = ""
     if options.history:
         from kueuecore.cli.scenario_histories import histories_of  # few runs are asked for one
 
-        histories, told = histories_of(outcome, options.history, style, is_wide=is_wide)
+        histories, timelines = histories_of(outcome, options.history, style, is_wide=is_wide)
     if options.output == "json":
         text = json.dumps({**_document(scenario, outcome), **histories}, indent=2)
     else:
-        text = "\n\n".join(filter(None, [_report(outcome, style, wide=is_wide), told]))
+        text = "\n\n".join(filter(None, [_report(outcome, style, wide=is_wide), timelines]))
     text += "\n"
     write_with_files(text, [*_writers(outcome, options)])
     if outcome.ending is ScenarioEnding.INTERRUPTED:
