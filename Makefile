@@ -13,6 +13,7 @@ CONFORMANCE_ARGS ?=
 
 PY := $(abspath $(VENV))/bin/python
 STAMPS := $(VENV)/.stamps
+DEV := $(STAMPS)/tools $(STAMPS)/extension
 RUST_SOURCES := $(shell find rust -name target -prune -o -path rust/proof -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 PROOF_SOURCES := $(shell find rust/proof -name '*.rs' -o -name '*.toml')
 
@@ -25,7 +26,7 @@ help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: dev
-dev: $(STAMPS)/extension $(STAMPS)/proof ## create .venv with the locked tools, and build both extensions into it: the product's and the proof's
+dev: $(DEV) $(STAMPS)/proof ## create .venv with the locked tools, and build both extensions into it: the product's and the proof's
 	@echo 'ready: . $(VENV)/bin/activate'
 
 .PHONY: release
@@ -38,6 +39,7 @@ demo: $(STAMPS)/extension ## run every example
 		if [ -f "$$example/demo.py" ]; then set -- $(PY) "$${example}demo.py"; \
 		elif [ -f "$$example/controller.py" ]; then set -- $(PY) -m pytest --quiet tests/unit/kubernetes/test_checks.py; \
 		elif ls "$$example"*_test.yaml >/dev/null 2>&1; then set -- $(VENV)/bin/kueuecore test "$${example%/}"; \
+		elif [ -d "$$example/tests" ]; then set -- $(VENV)/bin/kueuecore test "$${example}tests"; \
 		elif [ "$$example" = examples/mistakes/ ]; then set -- $(VENV)/bin/kueuecore check "$${example%/}"; \
 		elif [ "$$example" = examples/upgrade/ ]; then set -- $(VENV)/bin/kueuecore upgrade "$${example%/}" --to 0.19; \
 		elif [ -f "$$example/scenario.yaml" ]; then eval "set -- $$(sed -n 's,^[$$] kueuecore,$(VENV)/bin/kueuecore,p' "$${example}README.md" | head -1)"; \
@@ -51,60 +53,68 @@ test: test-rust test-python test-slow ## run all tests
 
 .PHONY: test-rust
 test-rust: toolchain ## run only the Rust tests, including recorded worlds (needs no Python)
+	@echo 'testing the Rust crates, with recorded worlds: two minutes on two cores the first time, most of them to compile'
 	cargo test --locked --quiet
 
 .PHONY: test-python
-test-python: $(STAMPS)/extension $(STAMPS)/proof ## run only the Python tests; PYTEST_ARGS='-k name -x' goes to pytest
+test-python: $(DEV) $(STAMPS)/proof ## run only the Python tests; PYTEST_ARGS='-k name -x' goes to pytest
+	@echo 'testing from Python, on all cores: 13 minutes on two'
 	$(PY) -m pytest --quiet --numprocesses auto --dist worksteal -m 'not slow' $(PYTEST_ARGS)
 
 .PHONY: test-slow
-test-slow: $(STAMPS)/extension $(STAMPS)/proof ## run the tests that take minutes and need an idle machine: two days in a cluster
+test-slow: $(DEV) $(STAMPS)/proof ## run the tests that take minutes and need an idle machine: two days in a cluster
+	@echo 'testing two days in a cluster: four minutes'
 	$(PY) -m pytest --quiet -m slow $(PYTEST_ARGS)
 
 .PHONY: worlds
-worlds: $(STAMPS)/extension $(STAMPS)/proof ## test thousands of random worlds: invariants, and the engine against the reference
+worlds: $(DEV) $(STAMPS)/proof ## test thousands of random worlds: invariants, and the engine against the reference
 	HYPOTHESIS_PROFILE=ci $(PY) -m pytest --quiet --numprocesses auto --dist worksteal tests/property tests/differential $(PYTEST_ARGS)
 
 WORLDS ?=
 SECONDS ?= $(if $(WORLDS),86400,60)
 SEED ?=
 .PHONY: fuzz
-fuzz: $(STAMPS)/extension $(STAMPS)/proof ## fuzz with random worlds for SECONDS=60, or WORLDS=... of them, on all cores; SEED=... repeats a run
+fuzz: $(DEV) $(STAMPS)/proof ## fuzz with random worlds for SECONDS=60, or WORLDS=... of them, on all cores; SEED=... repeats a run
 	$(PY) scripts/fuzz.py --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
 
 .PHONY: fuzz-contests
-fuzz-contests: $(STAMPS)/extension $(STAMPS)/proof ## fuzz with worlds of heavy contention: deep trees, crowds of candidates
+fuzz-contests: $(DEV) $(STAMPS)/proof ## fuzz with worlds of heavy contention: deep trees, crowds of candidates
 	$(PY) scripts/fuzz.py --contests --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
 
 .PHONY: fuzz-topologies
-fuzz-topologies: $(STAMPS)/extension $(STAMPS)/proof ## fuzz with worlds of nodes that fail, fill up and recover
+fuzz-topologies: $(DEV) $(STAMPS)/proof ## fuzz with worlds of nodes that fail, fill up and recover
 	$(PY) scripts/fuzz.py --topologies --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
 
 RELEASE ?= 0.19
+JUDGE_ARGS ?=
 .PHONY: oracle
 oracle: ## build the player of a released Kueue, RELEASE=0.19 or 0.17; needs Go, and minutes the first time
 	go build -C tests/oracle/$(RELEASE) -ldflags="-s -w" -o $(abspath .cache/oracle/kueue-$(RELEASE)) .
 
 .PHONY: fuzz-kueue
-fuzz-kueue: $(STAMPS)/extension $(STAMPS)/proof ## fuzz against a released Kueue, RELEASE=0.19 or 0.17 for SECONDS=60; needs `make oracle RELEASE=...`
+fuzz-kueue: $(DEV) $(STAMPS)/proof ## fuzz against a released Kueue, RELEASE=0.19 or 0.17 for SECONDS=60; needs `make oracle RELEASE=...`
 	$(PY) -m scripts.fuzz_kueue --release $(RELEASE) --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) \
 		$(if $(SEED),--seed $(SEED)) $(FUZZ_ARGS)
 
+.PHONY: judge-proofs
+judge-proofs: $(DEV) $(STAMPS)/proof ## search examples and docs with `prove`, and let a released Kueue play what it finds, RELEASE=0.19; needs `make oracle`
+	$(PY) -m scripts.judge_proofs --release $(RELEASE) $(JUDGE_ARGS)
+
 HISTORIES ?= 10000
 .PHONY: fuzz-controller
-fuzz-controller: $(STAMPS)/extension ## fuzz a controller with lost events, refused writes and kills, HISTORIES=10000; SEED=... repeats a run
+fuzz-controller: $(DEV) ## fuzz a controller with lost events, refused writes and kills, HISTORIES=10000; SEED=... repeats a run
 	$(PY) scripts/fuzz_histories.py controller --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: fuzz-http
-fuzz-http: $(STAMPS)/extension ## fuzz `kueuecore serve` against a server that fails, hangs up, forgets and is slow, HISTORIES=10000; SEED=...
+fuzz-http: $(DEV) ## fuzz `kueuecore serve` against a server that fails, hangs up, forgets and is slow, HISTORIES=10000; SEED=...
 	$(PY) scripts/fuzz_histories.py http --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: fuzz-fleet
-fuzz-fleet: $(STAMPS)/extension ## fuzz a MultiKueue manager and its workers with losses, disconnections and restarts, HISTORIES=10000; SEED=...
+fuzz-fleet: $(DEV) ## fuzz a MultiKueue manager and its workers with losses, disconnections and restarts, HISTORIES=10000; SEED=...
 	$(PY) scripts/fuzz_histories.py fleet --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: day
-day: $(STAMPS)/extension ## play a day of 60 jobs on a fake API server, with a lost node and three killed replicas; prints a timeline
+day: $(DEV) ## play a day of 60 jobs on a fake API server, with a lost node and three killed replicas; prints a timeline
 	$(PY) -m scripts.day
 
 .PHONY: fuzz-bytes
@@ -112,26 +122,34 @@ fuzz-bytes: $(STAMPS)/tools ## fuzz the crates with random bytes on stable Rust,
 	$(PY) scripts/fuzz_bytes.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(FUZZ_ARGS)
 
 .PHONY: attack
-attack: $(STAMPS)/extension ## feed bad input to every entry point for SECONDS=60; SEED=... repeats a run, DOOR= and CASE= one case
+attack: $(DEV) ## feed bad input to every entry point for SECONDS=60; SEED=... repeats a run, DOOR= and CASE= one case
 	$(PY) -m scripts.attack --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(DOOR),--door $(DOOR)) \
 		$(if $(CASE),--case $(CASE))
 
 .PHONY: pictures
-pictures: $(STAMPS)/extension ## regenerate the pictures in docs/
+pictures: $(DEV) ## regenerate the pictures in docs/
 	$(PY) -m scripts.pictures
 	$(PY) -m scripts.ui_pictures
 
+.PHONY: notebooks
+notebooks: $(DEV) ## run the notebooks in docs/notebooks, and store what their cells return and print
+	$(PY) -m scripts.notebooks
+
 .PHONY: api
-api: $(STAMPS)/extension ## regenerate docs/api.md from the docstrings
+api: $(DEV) ## regenerate docs/api.md from the docstrings
 	$(PY) -m scripts.api_page
 
 .PHONY: upgrade-page
-upgrade-page: $(STAMPS)/extension ## regenerate docs/upgrade.md from the rows and tables in python/kueuecore/releases
+upgrade-page: $(DEV) ## regenerate docs/upgrade.md from the rows and tables in python/kueuecore/releases
 	$(PY) -m scripts.upgrade_page
 
 .PHONY: symptoms-page
-symptoms-page: $(STAMPS)/extension ## regenerate docs/symptoms.md from the incidents in tests/incidents
+symptoms-page: $(DEV) ## regenerate docs/symptoms.md from the incidents in tests/incidents
 	$(PY) -m scripts.symptoms_page
+
+.PHONY: playground
+playground: $(STAMPS)/extension ## build the page that decides in the browser, target/playground.html; needs npm, and Rust for wasm32-wasip1
+	@PYTHON=$(PY) sh scripts/build_playground.sh
 
 DOCS_VENV := target/docs-venv
 .PHONY: docs
@@ -139,7 +157,12 @@ docs: $(DOCS_VENV)/.stamp ## build the documentation with search into target/doc
 	@rm -rf target/docs
 	@$(DOCS_VENV)/bin/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going --jobs auto --conf-dir docs/site \
 		--doctree-dir target/docs-doctrees . target/docs
+	@[ ! -f target/playground.html ] || cp target/playground.html target/docs/
 	@echo 'ready: target/docs/index.html'
+
+.PHONY: docs-search
+docs-search: docs $(DEV) ## build the documentation, and try its search in a browser
+	SITE=target/docs $(PY) -m pytest -q tests/browser/test_site_search.py
 
 $(DOCS_VENV)/.stamp: requirements/docs.lock scripts/find_python.sh
 	@"$$(PYTHON='$(PYTHON)' sh scripts/find_python.sh)" -m venv --clear $(DOCS_VENV)
@@ -147,7 +170,7 @@ $(DOCS_VENV)/.stamp: requirements/docs.lock scripts/find_python.sh
 	@touch $@
 
 .PHONY: record-worlds
-record-worlds: $(STAMPS)/extension ## regenerate tests/worlds/recorded.jsonl.gz, which the Rust tests compare with
+record-worlds: $(DEV) ## regenerate tests/worlds/recorded.jsonl.gz, which the Rust tests compare with
 	$(PY) scripts/record_worlds.py
 
 SAMPLE ?= 60
@@ -167,7 +190,8 @@ $(MUTANTS): Makefile
 lint: $(STAMPS)/tools ## check formatting, lints, and imports between modules
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	@! command -v gofmt >/dev/null || { unformatted=$$(gofmt -l tests/oracle); test -z "$$unformatted" || { echo "gofmt -w $$unformatted"; exit 1; }; }
+	@! git grep -nE '^(<<<<<<<|>>>>>>>) ' || { echo 'a merge was not finished'; exit 1; }
+	@! command -v gofmt >/dev/null || { unformatted=$$(gofmt -l tests/oracle tests/unit/deploy); test -z "$$unformatted" || { echo "gofmt -w $$unformatted"; exit 1; }; }
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
 		{ echo 'missing: rustfmt and clippy: rustup component add rustfmt clippy'; exit 1; }
 	cargo fmt --all --check
@@ -184,13 +208,13 @@ format: $(STAMPS)/tools ## apply the formatting that lint checks
 	cargo fmt --all
 
 .PHONY: types
-types: $(STAMPS)/extension $(STAMPS)/proof ## run mypy --strict on everything, and check the stub against the extension
+types: $(DEV) $(STAMPS)/proof ## run mypy --strict on everything, and check the stub against the extension
 	$(PY) -m mypy python/kueuecore python/kueuecore_apiserver tests scripts benches
 	for example in examples/*/*.py; do $(PY) -m mypy "$$example" || exit 1; done
 	$(PY) -m mypy.stubtest kueuecore._core kueuecore._proof --mypy-config-file pyproject.toml
 
 .PHONY: conformance
-conformance: $(STAMPS)/extension $(STAMPS)/proof ## compare with recorded answers of the real Kueue, if available
+conformance: $(DEV) $(STAMPS)/proof ## compare with recorded answers of the real Kueue, if available
 	@if [ -f "$(CONFORMANCE)/check.py" ]; then \
 		set -ex; $(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known.txt $(CONFORMANCE_ARGS); \
 		$(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known.txt "$(CONFORMANCE)/traces" \
@@ -215,14 +239,25 @@ conformance-reference: $(STAMPS)/tools ## the same for the reference model; whol
 
 FIDELITY_ARGS ?=
 .PHONY: fidelity
-fidelity: $(STAMPS)/extension $(STAMPS)/proof ## regenerate docs/fidelity.md: engine and reference against recorded answers; FIDELITY_ARGS='--seconds 60'
+fidelity: $(DEV) $(STAMPS)/proof ## regenerate docs/fidelity.md: engine and reference against recorded answers; FIDELITY_ARGS='--seconds 60'
 	$(PY) scripts/fidelity.py --recorded "$(CONFORMANCE)" $(FIDELITY_ARGS)
 
 REFERENCE = PYTHONPATH=python $(PY) "$(CONFORMANCE)/check.py" --by reference
 
+LOGS ?= ../shared/logs
+FORECAST_ARGS ?=
+.PHONY: forecast
+forecast: $(DEV) ## regenerate docs/forecast.md: ask eta on LOGS=... of real machines; FORECAST_ARGS=--page only writes it
+	PYTHONPATH=python $(PY) -m benches.forecast $(LOGS) $(FORECAST_ARGS)
+
+.PHONY: forecast-quick
+forecast-quick: $(DEV) ## compare forecasts with recorded figures, on a generated log and on LOGS=... if there; check simulated ones
+	PYTHONPATH=python $(PY) -m benches.forecast.quick $(LOGS) $(FORECAST_ARGS)
+	$(PY) -m scripts.calibrate_eta --waits 100 --workers 2 --check
+
 BENCH_ARGS ?=
 .PHONY: bench
-bench: release ## measure single steps, whole runs and calls from Python, compared with recorded figures of Kueue
+bench: $(STAMPS)/tools release ## measure single steps, whole runs and calls from Python, compared with recorded figures of Kueue
 	$(PY) benches/measure.py --scenarios "$(CONFORMANCE)/scale" $(BENCH_ARGS)
 	for trust in '' --trusted; do echo && PYTHONPATH=python $(PY) benches/load.py --keep $$trust || exit 1; done
 	$(PY) -m pytest benches --quiet --override-ini addopts=--import-mode=importlib --benchmark-only \
@@ -231,7 +266,7 @@ bench: release ## measure single steps, whole runs and calls from Python, compar
 
 .PHONY: bench-kueue
 bench-kueue: override RELEASE := 0.19
-bench-kueue: release oracle ## measure the engine and Kueue 0.19.2 itself in the same states; BENCH_ARGS='borrow --samples 9'
+bench-kueue: $(STAMPS)/tools release oracle ## measure the engine and Kueue 0.19.2 itself in the same states; BENCH_ARGS='borrow --samples 9'
 	PYTHONPATH=python $(PY) benches/kueue.py --build release $(BENCH_ARGS)
 
 BASE ?= main
@@ -241,7 +276,7 @@ bench-compare: $(STAMPS)/tools ## compare single steps with commit BASE=main: in
 
 THROUGH ?= 1000000
 .PHONY: bench-growth
-bench-growth: release ## measure how time and memory grow with size, and after THROUGH=1000000 workloads
+bench-growth: $(STAMPS)/tools release ## measure how time and memory grow with size, and after THROUGH=1000000 workloads
 	$(PY) benches/growth.py $(BENCH_ARGS)
 	PYTHONPATH=python $(PY) benches/endurance.py --workloads $(THROUGH)
 
@@ -262,12 +297,45 @@ wheel: $(STAMPS)/tools ## build the wheel into dist/
 	rm -rf dist
 	$(VENV)/bin/maturin build --release --locked --out dist
 
+DIST_VENV := target/dist-venv
+DIST_ARGS ?=
+.PHONY: dist
+dist: $(DIST_VENV)/.stamp | toolchain ## build and check all that is published from here, into dist/: wheels for Linux, sources; half an hour of CPU time
+	@PATH="$(CURDIR)/$(DIST_VENV)/bin:$$PATH" env -u PYO3_PYTHON $(DIST_VENV)/bin/python -m scripts.dist $(DIST_ARGS)
+
+.PHONY: check-extras
+check-extras: $(DIST_VENV)/.stamp ## install each extra alone from the wheel in dist/, and use it once; EXTRAS='ui mcp' picks some
+	@PATH="$(CURDIR)/$(DIST_VENV)/bin:$$PATH" $(DIST_VENV)/bin/python -m scripts.extras \
+		"$$(ls dist/kueuecore-*"$$(uname -m)".whl | head -1)" $(EXTRAS)
+
+$(DIST_VENV)/.stamp: requirements/dist.lock scripts/install_locked.sh | toolchain
+	@PYTHON='$(PYTHON)' sh scripts/install_locked.sh $(DIST_VENV) requirements/dist.lock
+	@touch $@
+
+VERSION ?=
+.PHONY: version
+version: ## write the version of Cargo.toml into every file that has a copy; VERSION=0.2.0 makes it that
+	@"$$(PYTHON='$(PYTHON)' sh scripts/find_python.sh)" -m scripts.version_copies $(VERSION)
+	@cargo update --workspace --quiet && cargo update --workspace --quiet --manifest-path fuzz/Cargo.toml
+
+IMAGE ?= kueuecore
+WHEEL ?=
+CONTAINERS ?= $(firstword $(foreach tool,podman docker buildah,$(shell command -v $(tool))))
+.PHONY: image
+image: $(if $(WHEEL),,wheel) ## build the image of `kueuecore serve` from locked requirements and the wheel, or WHEEL=dist/...; IMAGE=kueuecore
+	@[ -n '$(CONTAINERS)' ] || { echo 'missing: podman, docker or buildah, which build images'; exit 1; }
+	$(CONTAINERS) build --file deploy/Containerfile --tag $(IMAGE) --build-arg WHEEL="$$(basename $(or $(WHEEL),dist/*.whl))" \
+		--build-arg VERSION="$$(basename $(or $(WHEEL),dist/*.whl) | cut -d- -f2)" --build-arg REVISION="$$(git rev-parse HEAD)" .
+
 .PHONY: lock
 lock: $(STAMPS)/tools ## regenerate requirements/*.lock from pyproject.toml with the newest versions
-	$(PY) -m pip install --quiet 'uv>=0.13,<0.14'
 	$(LOCK) pyproject.toml --output-file requirements/runtime.lock
 	$(LOCK) pyproject.toml --group dev --output-file requirements/dev.lock
+	$(LOCK) pyproject.toml --group demo --constraint requirements/dev.lock --output-file requirements/demo.lock
+	$(LOCK) --group uv --constraint requirements/dev.lock --output-file requirements/uv.lock
+	$(LOCK) pyproject.toml --extra serve --constraint requirements/dev.lock --output-file requirements/serve.lock
 	$(LOCK) pyproject.toml --group test --constraint requirements/dev.lock --output-file requirements/test.lock
+	$(LOCK) --group dist --constraint requirements/dev.lock --output-file requirements/dist.lock
 	$(LOCK) --group docs --output-file requirements/docs.lock
 
 LOCK = $(VENV)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
@@ -284,24 +352,31 @@ clean: ## remove everything that was built, including .venv
 toolchain:
 	@PYTHON='$(PYTHON)' sh scripts/find_python.sh >/dev/null
 
-$(STAMPS)/tools: requirements/dev.lock scripts/find_python.sh | toolchain
-	@echo 'installing the locked tools into $(VENV)'
-	@"$$(PYTHON='$(PYTHON)' sh scripts/find_python.sh)" -m venv $(VENV)
-	@$(PY) -m pip install --quiet --require-hashes --requirement requirements/dev.lock
+INSTALL = PYTHON='$(PYTHON)' sh scripts/install_locked.sh $(VENV)
+
+$(STAMPS)/demo: requirements/demo.lock requirements/uv.lock scripts/find_python.sh scripts/install_locked.sh | toolchain
+	@$(INSTALL) requirements/demo.lock
 	@mkdir -p $(STAMPS) && touch $@
 
+$(STAMPS)/tools: $(STAMPS)/demo requirements/dev.lock
+	@$(INSTALL) requirements/dev.lock
+	@touch $@
+
 # Changes with the profile, so that the extension is rebuilt.
-$(STAMPS)/profile-$(PROFILE): $(STAMPS)/tools
+$(STAMPS)/profile-$(PROFILE): $(STAMPS)/demo
 	@rm -f $(STAMPS)/profile-* && touch $@
 
-$(STAMPS)/extension: $(STAMPS)/tools $(STAMPS)/profile-$(PROFILE) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml | toolchain
-	@echo 'building the extension ($(PROFILE))'
-	@. $(VENV)/bin/activate && PIP_QUIET=1 maturin develop --quiet --profile $(PROFILE) --locked
+# Progress is for people; logs stay short.
+MATURIN = . $(VENV)/bin/activate && PIP_QUIET=1 UV_QUIET=1 maturin develop $$([ -t 2 ] || echo --quiet) \
+	$$(command -v uv >/dev/null && echo --uv) --profile $(PROFILE) --locked
+
+$(STAMPS)/extension: $(STAMPS)/demo $(STAMPS)/profile-$(PROFILE) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml | toolchain
+	@echo 'building the extension ($(PROFILE)), which takes a minute the first time'
+	@$(MATURIN)
 	@touch $@
 
 # Runs recorded cases through the engine. It is built next to the product's extension, and is never in the wheel.
 $(STAMPS)/proof: $(STAMPS)/extension $(PROOF_SOURCES) | toolchain
 	@echo 'building the proof extension ($(PROFILE))'
-	@. $(VENV)/bin/activate && PIP_QUIET=1 maturin develop --quiet --skip-install --manifest-path rust/proof/Cargo.toml \
-		--profile $(PROFILE) --locked
+	@$(MATURIN) --skip-install --manifest-path rust/proof/Cargo.toml
 	@touch $@

@@ -2,6 +2,7 @@
 
     python benches/serving.py --jobs 1000
     python benches/serving.py --release 2000     they wait for quota, which comes at once; others come meanwhile
+    KUBE_APISERVER=... ETCD=... python benches/serving.py --release 2000 --cluster real
 
 Both run as processes of their own on this machine, so the server's share of the two cores is in the times. `unlimited`
 lifts Kueue's limit of 300 requests a second with bursts of 500.
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from kueuecore._json import object_at, text_at
 from kueuecore.kubernetes import Api, follow, list_all
+from scripts.clusters.real import RealCluster, missing_binaries
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 KINDS = {
@@ -129,17 +132,37 @@ def measure(n_jobs: int, qps: float, n_alone: int) -> dict[str, Any]:
                 }
 
 
-def release(n_jobs: int, qps: float) -> dict[str, Any]:
+@contextmanager
+def cluster_of(name: str, folder: str) -> Iterator[tuple[Path, Path]]:
+    """A cluster, and the kubeconfigs of its owner and of `serve`."""
+    if name == "real":
+        # Its etcd and its controllers share the machine.
+        with RealCluster() as cluster:
+            yield cluster.admin_kubeconfig, cluster.serve_kubeconfig
+        return
+    kubeconfig = Path(folder) / "kubeconfig"
+    with running(["-m", "kueuecore_apiserver", "--kueue", "--kubeconfig", str(kubeconfig)]):
+        while not kubeconfig.exists():
+            time.sleep(0.05)
+        yield kubeconfig, kubeconfig
+
+
+def events_of_jobs(api: Api) -> dict[str, Any]:
+    """How many Event objects there are for each Job and its Workload, by reason."""
+    api.kinds["Event"] = ("v1", "events")
+    ours = [event for event in list_all(api, "Event")[0] if text_at(event, "source", "component").startswith("kueue")]
+    reasons = Counter(text_at(event, "reason") for event in ours)
+    about = Counter(text_at(event, "involvedObject", "uid") for event in ours)
+    return {"objects": len(ours), "most_of_one_object": max(about.values(), default=0), "by_reason": dict(reasons)}
+
+
+def release(n_jobs: int, qps: float, place: str) -> dict[str, Any]:
     """Starts both, lets jobs wait, gives them quota, and says when they start and what that means for new ones."""
     with tempfile.TemporaryDirectory() as folder:
         configuration = Path(folder) / "configuration.yaml"
         configuration.write_text(CONFIGURATION.format(qps=qps))
-        kubeconfig = Path(folder) / "kubeconfig"
-        serve_api = ["-m", "kueuecore_apiserver", "--kueue", "--kubeconfig", str(kubeconfig)]
-        with running(serve_api):
-            while not kubeconfig.exists():
-                time.sleep(0.05)
-            api = Api.connect(kubeconfig=kubeconfig, kinds=KINDS)
+        with cluster_of(place, folder) as (admin, kubeconfig):
+            api = Api.connect(kubeconfig=admin, kinds=KINDS)
             for manifest in queues(2, quota="0", cohorts=2):
                 create(api, manifest)
             give(api, "q1", "100000")
@@ -164,14 +187,19 @@ def release(n_jobs: int, qps: float) -> dict[str, Any]:
                     time.sleep(0.05)
                 released = sorted(at - began for name, at in starts.items() if name.startswith("j"))
                 delays = sorted(starts[name] - at for name, at in created.items() if name in starts)
+                cpu = used(process.pid)[0] - cpu
+                time.sleep(5)  # for the last events
                 return {
+                    "cluster": place,
                     "released": n_jobs,
                     "qps": qps,
                     "first_start_s": round(released[0], 2),
                     "start_p50_s": round(statistics.median(released), 1),
                     "start_p99_s": round(released[int(0.99 * n_jobs)], 1),
                     "jobs_a_second": round(n_jobs / released[-1], 1),
-                    "cpu_s": round(used(process.pid)[0] - cpu, 1),
+                    "cpu_s": round(cpu, 1),
+                    "peak_mib": round(used(process.pid)[1]),
+                    "events": events_of_jobs(api),
                     "new_jobs": len(created),
                     "new_median_s": round(statistics.median(delays), 2),
                     "new_worst_s": round(max(delays), 2),
@@ -233,10 +261,13 @@ def main() -> None:
     parser.add_argument("--alone", type=int, default=30, help="how many come one by one")
     parser.add_argument("--qps", type=float, action="append", help="clientConnection.qps; -1: no limit")
     parser.add_argument("--release", type=int, metavar="N", help="how many wait for quota that comes at once")
+    parser.add_argument("--cluster", choices=["own", "real"], default="own", help="with --release: where")
     options = parser.parse_args()
+    if options.cluster == "real" and (missing := missing_binaries()):
+        parser.error(missing)
     if options.release:
         for qps in options.qps or (-1.0, 300.0):
-            print(json.dumps(release(options.release, qps)), flush=True)
+            print(json.dumps(release(options.release, qps, options.cluster)), flush=True)
         return
     for qps in options.qps or (-1.0, 300.0):
         print(json.dumps(measure(options.jobs, qps, options.alone)), flush=True)

@@ -2,16 +2,21 @@
 # Install the wheel from dist/ into an empty environment outside the checkout, run the README's examples there, and then
 # the tests of what users call: the API, the pages, the command, the invariants (tests/conftest.py skips what needs the
 # proof). The API server for tests is installed beside it, for the pages that use it.
+#
+#     check_wheel.sh [WHEEL]
+#
+# PYTHON=... picks the Python, and QUICK=1 leaves the tests out.
 set -eu
 checkout=$(cd "$(dirname "$0")/.." && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+[ $# -eq 1 ] || set -- "$checkout"/dist/kueuecore-*.whl
+[ -f "$1" ] || { echo "no wheel in dist/: make wheel" >&2; exit 1; }
+[ $# -eq 1 ] || { echo "several wheels in dist/: say which one" >&2; exit 1; }
+set -- "$(cd "$(dirname "$1")" && pwd)/$(basename "$1")"
 cd "$folder"
 # The checkout must not shadow the installed package.
 unset PYTHONPATH
-
-set -- "$checkout"/dist/*.whl
-[ -f "$1" ] || { echo "no wheel in dist/: make wheel" >&2; exit 1; }
 
 "$(sh "$checkout/scripts/find_python.sh")" -m venv env
 python="$folder/env/bin/python"
@@ -34,6 +39,7 @@ install --require-hashes --requirement "$checkout/requirements/runtime.lock"
 install --no-index "$1"
 "$python" -m pip check
 "$python" -I "$checkout/scripts/readme_example.py" "$checkout/README.md"
+[ -z "${QUICK:-}" ] || exit 0
 
 install --require-hashes --requirement "$checkout/requirements/test.lock"
 install --no-deps "$checkout/python/kueuecore_apiserver"

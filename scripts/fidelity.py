@@ -107,8 +107,8 @@ AGAINST_KUEUE = """## Played against the real Kueue
 scheduler, caches, queues and controllers, taken as a Go module from where it is published, in virtual time with an
 API server in memory (`tests/oracle`). One world in ten is played by the reference, too. All three have to agree on
 every admission with its flavors and nodes, every preemption, every status and every message. Where they do not, Kueue
-plays the world up to 82 times more, and 382 times if the plays differ: what they disagree about is left to chance, by
-the iteration order of Go's maps. Any other difference is shrunk to a case that `tests/regressions/kueue` keeps with
+plays the world up to 202 times more, and 2,002 times if the plays differ: what they disagree about is left to chance,
+by the iteration order of Go's maps. Any other difference is shrunk to a case that `tests/regressions/kueue` keeps with
 Kueue's answer.
 
 The player reproduces all recorded runs of 0.19.2. Not drawn, as they are known to differ

@@ -11,15 +11,15 @@ missing() {
     exit 1
 }
 
-# A version as one number: 1.85 -> 1085.
+# A version as one number: 1.88 -> 1088.
 number() { printf '%s\n' "$1" | awk -F. '{ print $1 * 1000 + $2 }'; }
 
 command -v cargo >/dev/null 2>&1 || missing "cargo, which builds the Rust engine" \
-    "install Rust 1.85 or newer: https://rustup.rs" \
+    "install Rust 1.88 or newer: https://rustup.rs" \
     "if it is installed, put it on the path: . \"\$HOME/.cargo/env\""
 
 rust=$(cargo --version | awk '{ print $2 }')
-[ "$(number "$rust")" -ge 1085 ] || missing "Rust 1.85 or newer (cargo says $rust)" "rustup update stable"
+[ "$(number "$rust")" -ge 1088 ] || missing "Rust 1.88 or newer (cargo says $rust)" "rustup update stable"
 
 command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 || command -v clang >/dev/null 2>&1 ||
     missing "a C compiler, which Rust links with" \

@@ -28,6 +28,7 @@ _SWEEP = f"sweep examples/scenario/scenario.yaml --seeds 6 --grid '{_CPU}=[3, 4,
 _SWEEP_OF_TWO = (
     f"sweep examples/scenario/scenario.yaml --grid '{_CPU}=[3, 4, 5, 6]' --grid 'work[0].count=[20, 40, 60, 80]'"
 )
+_FLEET = "simulate examples/multikueue/scenario.yaml"
 # The file, the command that writes the report, the heading of the figure.
 PICTURES = (
     ("two-teams-usage.svg", _TEAMS, "Usage of default/cpu"),
@@ -35,6 +36,8 @@ PICTURES = (
     ("two-teams-jobs.svg", _TEAMS, "Jobs"),
     ("lost-rack-nodes.svg", _RACKS, "Racks and nodes"),
     ("fair-sharing-waits.svg", _FAIR_SHARING, "By how much"),
+    ("fleet-cpu.svg", _FLEET, "cpu in use"),
+    ("fleet-jobs.svg", _FLEET, "Jobs"),
     ("quota-waits.svg", _QUOTA, "Waits by quota of a100/nvidia.com/gpu"),
     ("swept-waits.svg", _SWEEP, "P95 wait by nominalQuota"),
     ("swept-waits-of-two.svg", _SWEEP_OF_TWO, "P95 wait by nominalQuota and count"),

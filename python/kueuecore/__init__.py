@@ -2,8 +2,8 @@
 
 Make an `Engine`, `apply` objects, run a `cycle`, read the `Decision`. Three things stand on that loop: `Controller`
 takes watched objects and returns writes, `simulate` lets time pass until all work is done, and `settle` runs cycles at
-one moment until nothing changes. None of them talks to a cluster or reads a clock; only the command `kueuecore serve`
-does.
+one moment until nothing changes. `run` simulates a scenario from its file. None of them talks to a cluster or reads a
+clock; only the command `kueuecore serve` does.
 
 An `Engine` takes Kueue's objects as API servers store them. A `World` takes what people write (jobs, charts, objects
 without defaults) and prepares it for an engine.
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kueuecore.manifests import Manifest as Manifest
     from kueuecore.manifests import parse_manifests as parse_manifests
     from kueuecore.manifests import read_manifests as read_manifests
+    from kueuecore.scenarios import run as run
     from kueuecore.simulation import Run as Run
     from kueuecore.simulation import VirtualCluster as VirtualCluster
     from kueuecore.simulation import simulate as simulate
@@ -52,6 +53,7 @@ _MODULES = {
     "kueuecore.world": ("World",),
     "kueuecore.steady_state": ("settle",),
     "kueuecore.controller": ("Controller",),
+    "kueuecore.scenarios": ("run",),
     "kueuecore.simulation": ("simulate", "Run", "VirtualCluster"),
     "kueuecore.errors": ("KueuecoreError", "ManifestError"),
 }

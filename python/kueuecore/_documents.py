@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import yaml
 
+from kueuecore._files import Text
 from kueuecore._json import JsonValue, text_at
 from kueuecore._json_text import json_documents
 from kueuecore._json_text import syntax_problem as json_syntax_problem
-from kueuecore._yaml import Converter, Text, compose, syntax_problem, token_spans
+from kueuecore._yaml import Converter, compose, syntax_problem, token_spans
 from kueuecore.errors import ManifestError, Problem
 
 __all__ = ["Document", "documents", "yaml_documents"]

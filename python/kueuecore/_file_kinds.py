@@ -12,12 +12,15 @@ from kueuecore.errors import Problem
 __all__ = [
     "KUSTOMIZATION",
     "OF_ENGINE",
+    "OF_OBJECTS",
     "PATCH",
     "TEMPLATE",
+    "is_about_objects",
     "is_of_command",
     "may_hold_objects",
     "other_contents",
     "other_document",
+    "python_use_of",
     "skipped_files",
     "use_of",
 ]
@@ -29,7 +32,13 @@ _USES = {
     "TraceRules": "name TraceRules in a scenario, at `traces[].rules`, and use `kueuecore simulate`",
     "Configuration": "pass a Configuration with --config, or name it in a scenario, at `cluster.configuration`",
 }
-_OF_OBJECTS = "use `kueuecore run` for the objects of a cluster"
+_PYTHON_USES = {
+    "Scenario": "`kueuecore.run` runs a Scenario from its file",
+    "PolicyTest": "`kueuecore.policy_tests.run_policy_test` runs what `read_policy_tests` reads from its file",
+    "TraceRules": "`kueuecore.traces.read_rules` reads TraceRules from their file",
+}
+OF_OBJECTS = "use `kueuecore run` for the objects of a cluster"
+"""What to do about objects of a cluster where a document of a command is needed."""
 OF_ENGINE = "give manifests or a dump; `kueuecore run -o yaml` makes one of it"
 """What to do about a saved engine where manifests are needed."""
 _OF_TRACE = "name a trace in a scenario, at `traces[].file`, and use `kueuecore simulate`"
@@ -56,6 +65,11 @@ _SWF_COLUMNS = 18
 _LEAST_COLUMNS = 3
 
 
+def is_about_objects(plain: JsonObject) -> bool:
+    """Whether a document of ours is only about the objects beside it, as an Incident is (docs/symptoms.md)."""
+    return text_at(plain, "apiVersion").startswith(_OURS) and text_at(plain, "kind") == "Incident"
+
+
 def is_of_command(plain: JsonObject) -> bool:
     """Whether a document is for a command of its own, such as a Scenario, rather than an object of a cluster."""
     return text_at(plain, "apiVersion").startswith(_OURS) and text_at(plain, "kind") in _USES
@@ -75,8 +89,18 @@ def use_of(documents: Iterable[JsonObject]) -> str:
         if version.startswith((_OURS, "config.kueue.x-k8s.io/")):
             return _USES.get(kind, "")
         if version and kind:
-            return _OF_OBJECTS
+            return OF_OBJECTS
     return ""
+
+
+def python_use_of(document: JsonObject) -> str:
+    """Say what takes a document in Python; empty if nothing does.
+
+    Example:
+        >>> python_use_of({"apiVersion": "kueuecore/v1", "kind": "Scenario"})
+        '`kueuecore.run` runs a Scenario from its file'
+    """
+    return _PYTHON_USES.get(text_at(document, "kind"), "") if is_of_command(document) else ""
 
 
 def other_contents(data: str | bytes, file: str) -> tuple[str, str] | None:

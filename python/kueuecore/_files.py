@@ -1,4 +1,4 @@
-"""Reads files, directories, streams and standard input by name."""
+"""Reads files, directories, streams and standard input by name, and finds lines in what was read."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import errno
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from kueuecore._text import shortened
 from kueuecore.errors import Problem
 
-__all__ = ["EMPTY_NAME", "File", "contents", "read_file"]
+if TYPE_CHECKING:
+    from kueuecore._yaml import Tree
 
+__all__ = ["EMPTY_NAME", "OF_TEXT", "File", "Text", "contents", "read_file"]
+
+OF_TEXT = "use parse_manifests for YAML or JSON text"
+"""What to do about a text where the name of a file is needed."""
 EMPTY_NAME = Problem("the name of a file is empty", remedy='write "." for the directory you are in')
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -21,6 +27,31 @@ _COMPRESSED, _GZIP = ".gz", b"\x1f\x8b"
 _LARGEST = 2**30  # bytes: an endless file such as /dev/zero must not fill the memory
 _MAX_NAME = 4096
 _CHUNK = 2**20
+
+
+@dataclass(slots=True)
+class Text:
+    """The text of a file; its YAML nodes are composed again when a line number is needed.
+
+    Args:
+        text: The text.
+        first_line: The line of its file on which the text starts, from 1.
+        first_document: The number of its first document in the file, from 1.
+    """
+
+    text: str = field(repr=False)
+    first_line: int = 1
+    first_document: int = 1
+    _trees: list[Tree | None] | None = field(default=None, repr=False, compare=False)
+
+    def root(self, document: int) -> Tree | None:
+        """Return the nodes of a document in the file; None if the text cannot be composed."""
+        if self._trees is None:
+            from kueuecore._yaml import trees  # few processes need a line
+
+            self._trees = trees(self.text)
+        index = document - self.first_document
+        return self._trees[index] if index < len(self._trees) else None
 
 
 class File(NamedTuple):
@@ -93,7 +124,7 @@ def _files(source: str | os.PathLike[str], problems: list[Problem], *, recursive
             yield File(str(file), _unpacked(read_file(file)), is_directory, of_tools.get(file))
         except OSError as error:
             if isinstance(source, str) and "\n" in source and file == path:
-                message, remedy = "the name of a file has several lines", "use parse_manifests for YAML or JSON text"
+                message, remedy = "the name of a file has several lines", OF_TEXT
                 problem = Problem(message, file=shortened(source), remedy=remedy)
             elif isinstance(error, FileNotFoundError):
                 message = "it is a link to a file that is not there" if file.is_symlink() else "there is no such file"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kueuecore._json import JsonObject, JsonValue
-from kueuecore._yaml import join
+from kueuecore._text import join
 from kueuecore.errors import Problem
 
 __all__ = ["MAX_DIGITS", "Document", "json_documents", "syntax_problem", "unwritable_field"]

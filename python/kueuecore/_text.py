@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-__all__ = ["LONGEST", "MAX_LOGGED", "counted", "escaped", "logged", "quoted", "shortened", "shown"]
+__all__ = ["LONGEST", "MAX_LOGGED", "counted", "escaped", "join", "listed", "logged", "quoted", "shortened", "shown"]
 
 LONGEST = 253
 """The most characters shown of a name or value; no Kubernetes name is longer."""
@@ -24,6 +25,13 @@ _LONG_WORD = re.compile(rf"\S{{{LONGEST + 1},}}")
 # A quote that is never closed is taken whole: or each escaped quote in it would search for the end again.
 _LONG = re.compile(rf'"({_CHARACTER}{{{LONGEST + 1},}}+)(?:"|(?P<open>\\?\Z))|{_LONG_WORD.pattern}', re.DOTALL)
 _BEGINNING = re.compile(rf"{_CHARACTER}{{0,{LONGEST}}}", re.DOTALL)
+
+
+def join(path: str, key: str) -> str:
+    """Return the field path of `key` below `path`, as the API server writes it: labels and the like go in brackets."""
+    if not path:
+        return key
+    return f"{path}[{key}]" if "." in key or "/" in key else f"{path}.{key}"
 
 
 def shown(text: str) -> str:
@@ -94,6 +102,16 @@ def counted(number: int, thing: str) -> str:
         ('1 job', '0 jobs')
     """
     return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """List words as a sentence does.
+
+    Example:
+        >>> listed(["A"]), listed(["A", "B", "C"]), listed(["A", "B"], "or")
+        ('A', 'A, B and C', 'A or B')
+    """
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def _cut(match: re.Match[str]) -> str:

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, TypeAlias
 import yaml
 
 from kueuecore._json import JsonObject, JsonValue
-from kueuecore._text import quoted
+from kueuecore._text import join, quoted
 from kueuecore._yaml_scalars import json_number, key_text, plain_value, tagged_value
 from kueuecore.errors import Problem
 
-__all__ = ["Converter", "Scalar", "Text", "compose", "find", "join", "syntax_problem", "token_spans"]
+__all__ = ["Converter", "Scalar", "Tree", "compose", "find", "syntax_problem", "token_spans", "trees"]
 
 _PLAIN = "plain"  # no tag, and no quotes
 _TEXT = "tag:yaml.org,2002:str"
@@ -63,32 +63,6 @@ def _loader() -> type[Any]:
 Loader = _loader()
 
 
-@dataclass(slots=True)
-class Text:
-    """The text of a file; its YAML nodes are composed again when a line number is needed.
-
-    Args:
-        text: The text.
-        first_line: The line of its file on which the text starts, from 1.
-        first_document: The number of its first document in the file, from 1.
-    """
-
-    text: str = field(repr=False)
-    first_line: int = 1
-    first_document: int = 1
-    _trees: list[Tree | None] | None = field(default=None, repr=False, compare=False)
-
-    def root(self, document: int) -> Tree | None:
-        """Return the nodes of a document in the file; None if the text cannot be composed."""
-        if self._trees is None:
-            try:
-                self._trees = [None if node is None else Tree(node) for node in compose(self.text)]
-            except (yaml.YAMLError, RecursionError):
-                self._trees = []  # for example JSON indented with tabs
-        index = document - self.first_document
-        return self._trees[index] if index < len(self._trees) else None
-
-
 class _RedefiningLoader(yaml.composer.Composer, Loader):  # type: ignore[misc,valid-type]  # as above
     """Takes an anchor that is there before, as YAML and kubectl do: an alias means the last one above it."""
 
@@ -100,6 +74,14 @@ class _RedefiningLoader(yaml.composer.Composer, Loader):  # type: ignore[misc,va
         if not self.check_event(yaml.AliasEvent):
             self.anchors.pop(self.peek_event().anchor, None)
         return super().compose_node(parent, index)
+
+
+def trees(text: str) -> list[Tree | None]:
+    """Return the nodes of each document in `text`, None for an empty one; nothing if it cannot be composed."""
+    try:
+        return [None if node is None else Tree(node) for node in compose(text)]
+    except (yaml.YAMLError, RecursionError):
+        return []  # for example JSON indented with tabs
 
 
 def compose(text: str) -> Iterator[yaml.Node | None]:
@@ -281,13 +263,6 @@ class Converter:
 def _problem(node: yaml.Node, path: _Path, message: str, remedy: str, value: str | None = None) -> Problem:
     line, column = node.start_mark.line + 1, node.start_mark.column + 1
     return Problem(message, field=_written(path), value=value, remedy=remedy, line=line, column=column)
-
-
-def join(path: str, key: str) -> str:
-    """Return the field path of `key` below `path`, as the API server writes it: labels and the like go in brackets."""
-    if not path:
-        return key
-    return f"{path}[{key}]" if "." in key or "/" in key else f"{path}.{key}"
 
 
 def _written(path: _Path) -> str:

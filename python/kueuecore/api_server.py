@@ -311,7 +311,8 @@ class ApiServer:
         if not held_by:
             return self._store((kind, namespace, name), "DELETED", old)
         deleted = {**metadata, "finalizers": held_by}
-        deleted.setdefault("deletionTimestamp", self._this_second)
+        if "deletionTimestamp" not in metadata:
+            deleted |= {"deletionTimestamp": self._this_second, "generation": _generation(metadata) + 1}
         deleted.pop("deletionGracePeriodSeconds", None)
         return self._store((kind, namespace, name), "MODIFIED", {**old, "metadata": deleted})
 

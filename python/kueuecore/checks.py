@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 from kueuecore._json import JsonObject, JsonValue, list_at, text_at
 from kueuecore.decisions import Event
 from kueuecore.errors import ObjectRef
-from kueuecore.objects import CheckState
+from kueuecore.objects._check_state import CheckState
 from kueuecore.writes import Answer, WorkloadKey, Write
 
 __all__ = [

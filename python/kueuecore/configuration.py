@@ -17,6 +17,7 @@ from kueuecore._json import text_at
 from kueuecore._near_names import near_names
 from kueuecore._text import shortened
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
+from kueuecore.experiments import Experiments
 from kueuecore.manifests import (
     JsonObject,
     Manifest,
@@ -163,16 +164,20 @@ class Configuration:
         name = release_of(release).name
         self._core = _core.Configuration(name)
         self._made: tuple[_Maker, tuple[object, ...]] = (_core.Configuration, (name,))
+        self._experiments = Experiments()
 
     @classmethod
     def _of(cls, make: _Maker, *arguments: object) -> Configuration:
         configuration = cls.__new__(cls)
         configuration._core = make(*arguments)
         configuration._made = (make, arguments)
+        configuration._experiments = Experiments()
         return configuration
 
     def __reduce__(self) -> tuple[Callable[..., Configuration], tuple[object, ...]]:
         make, made_from = self._made
+        if self._experiments:
+            return _with_experiments, (self.with_experiments(Experiments()), self._experiments)
         return Configuration._of, (make, *made_from)
 
     @classmethod
@@ -325,6 +330,35 @@ class Configuration:
         configuration = Configuration.__new__(Configuration)
         configuration._core = self._core.switched(given)
         configuration._made = (_switched, (self, given))
+        configuration._experiments = self._experiments
+        return configuration
+
+    @property
+    def experiments(self) -> Experiments:
+        """Rules that Kueue does not have; by default none. A Configuration file cannot turn them on."""
+        return self._experiments
+
+    def with_experiments(self, experiments: Experiments) -> Configuration:
+        """Return a copy with these experiments, and no others: whoever decides with it does not decide as Kueue.
+
+        Args:
+            experiments: The experiments (rules/13).
+
+        Raises:
+            TypeError: They are something else.
+
+        Example:
+            >>> configuration = Configuration().with_experiments(Experiments(reclaim_backoff_seconds=300))
+            >>> configuration.experiments.notice
+            'experiments: reclaimBackoffSeconds=300 (not in Kueue)'
+        """
+        given = arguments.instance("experiments", experiments, Experiments)
+        configuration = Configuration.__new__(Configuration)
+        configuration._core = self._core.with_experiments(
+            given.min_run_seconds_before_cross_queue_preemption, given.reclaim_backoff_seconds, given.time_share_seconds
+        )
+        configuration._made = self._made
+        configuration._experiments = given
         return configuration
 
     def has_change(self, change: str) -> bool:
@@ -361,3 +395,7 @@ class Configuration:
 
 def _switched(configuration: Configuration, switches: Mapping[str, bool]) -> _core.Configuration:
     return configuration._core.switched(dict(switches))
+
+
+def _with_experiments(configuration: Configuration, experiments: Experiments) -> Configuration:
+    return configuration.with_experiments(experiments)

@@ -35,6 +35,8 @@ class Engine(SavedEngine, Held):
         release: The release of Kueue that decides, such as `0.17` or `0.17.3`; by default that of the Configuration.
         models_readiness: Whether pods become ready here. If not, `waitForPodsReady`, which Kueue has on by default,
             only applies if the Configuration names it (rules/11 §2.1).
+        batches_retries: Whether parked workloads are retried a second after the change that may let them in, as in a
+            running Kueue, and not in the next cycle (rules/05 §3.1).
         keeps_journal: Whether to record every call, for `journal`. The record grows with each call. A call and its
             entry are one step: Ctrl-C leaves both or neither.
 
@@ -82,12 +84,15 @@ class Engine(SavedEngine, Held):
         *,
         release: str | Release | None = None,
         models_readiness: bool = False,
+        batches_retries: bool = False,
         keeps_journal: bool = False,
     ) -> None:
         self._configuration = configuration_for(configuration, release) or Configuration()
         self._models_readiness = flag("models_readiness", models_readiness)
+        self._batches_retries = flag("batches_retries", batches_retries)
         keeps_calls = flag("keeps_journal", keeps_journal)
-        self._core = _core.Engine(self._configuration._core, self._models_readiness, keeps_calls)
+        core = self._configuration._core
+        self._core = _core.Engine(core, self._models_readiness, self._batches_retries, keeps_calls)
 
     @property
     def configuration(self) -> Configuration:
@@ -122,7 +127,7 @@ class Engine(SavedEngine, Held):
             ManifestError: Everything that is wrong with any of the objects (rules/01). Nothing has been applied.
 
         Returns:
-            Warnings, and the objects of kinds that the engine does not read.
+            Warnings, and the objects of kinds that the engine does not read, such as a Deployment or a Scenario.
         """
         batch = Batch.of(objects)
         return batch.applied(*batch.given_to(self._core.apply, flag("trusted", trusted), optional_ns(now)))
@@ -276,7 +281,8 @@ class Engine(SavedEngine, Held):
     def next_wake(self, *, since: TimeLike | None = None) -> int | None:
         """Return when time alone will change something, in nanoseconds since 1970; `None`: never.
 
-        That is when a backoff or a timeout ends, or a second pass for a placement on nodes is due (rules/08 §11.10).
+        That is when a backoff or a timeout ends, a second pass for a placement on nodes is due (rules/08 §11.10), or a
+        retry of parked workloads, if they are batched.
 
         Args:
             since: Look only after this time; by default the latest time that any call named. Changes that were due
@@ -415,7 +421,11 @@ class Engine(SavedEngine, Held):
 
     def fork(self) -> Engine:
         """Return an independent copy: neither sees changes to the other. They share memory for what neither changes."""
-        return self._of(self._core.fork(), self._configuration, self._models_readiness)
+        return self._like(self._core.fork())
+
+    def _like(self, core: _core.Engine) -> Engine:
+        """An engine of the extension with the settings of this one."""
+        return self._of(core, self._configuration, self._models_readiness, self._batches_retries)
 
     def __len__(self) -> int:
         """Return the number of workloads."""

@@ -10,7 +10,7 @@ import binascii
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self, TypeAlias, TypeGuard
 
 from kueuecore import _core
@@ -50,15 +50,19 @@ class EngineJournal:
         configuration: Its Configuration.
         release: The name of its release of Kueue.
         models_readiness: Whether pods become ready.
+        batches_retries: Whether retries of parked workloads wait for others.
         now: The time of its last call; not checked when read from a file.
         calls: The calls in their order.
+        experiments: Its experiments; journals of engines without any do not name them.
     """
 
     configuration: JsonValue
     release: str
     models_readiness: bool
+    batches_retries: bool
     now: JsonValue
     calls: Sequence[CallRow]
+    experiments: JsonObject = field(default_factory=dict)
 
     def to_json(self) -> JsonObject:
         """Return it as plain data with a digest."""
@@ -68,6 +72,8 @@ class EngineJournal:
             "configuration": self.configuration,
             "kueue": self.release,
             "modelsReadiness": self.models_readiness,
+            "batchesRetries": self.batches_retries,
+            **({"experiments": self.experiments} if self.experiments else {}),
             "now": self.now,
             "calls": [[name, now, *map(_to_json, arguments)] for name, arguments, now in self.calls],
         }
@@ -91,24 +97,40 @@ class EngineJournal:
                 f"this was saved by {by}, but this is {version()}: replay it with the version that saved it"
             )
         check_digest(saved, what=_NO_JOURNAL)
-        if not isinstance(models_readiness := saved.get("modelsReadiness"), bool):
-            raise ValueError(f"{_NO_JOURNAL}: modelsReadiness must be true or false")
+        models_readiness, batches_retries = _flag_of(saved, "modelsReadiness"), _flag_of(saved, "batchesRetries")
         if not is_release(release := saved.get("kueue")):
             raise ValueError(f"{_NO_JOURNAL}: kueue must be the name of a release")
         calls = saved.get("calls")
         if not isinstance(calls, list):
             raise ValueError(f"{_NO_JOURNAL}: calls must be a list")
         rows = [_call(call, f"{_NO_JOURNAL}: calls[{index}]") for index, call in enumerate(calls)]
-        return cls(saved.get("configuration"), release, models_readiness, saved.get("now"), rows)
+        flags = models_readiness, batches_retries
+        experiments = object_at(saved, "experiments")
+        return cls(saved.get("configuration"), release, *flags, saved.get("now"), rows, experiments)
 
 
-def replay(core: _core.Engine, saved: EngineJournal) -> None:
+def _flag_of(saved: JsonObject, name: str) -> bool:
+    if not isinstance(flag := saved.get(name), bool):
+        raise ValueError(f"{_NO_JOURNAL}: {name} must be true or false")
+    return flag
+
+
+def replay(
+    core: _core.Engine, saved: EngineJournal, before: Callable[[str, tuple[object, ...], int], None] | None = None
+) -> None:
     """Repeat an engine's calls on a new one.
+
+    Args:
+        core: The new one.
+        saved: The calls.
+        before: Called before each with its name, its arguments and its time.
 
     Raises:
         ValueError: The new engine refuses a call that the other accepted, or ends at another time.
     """
     for index, (name, arguments, now) in enumerate(saved.calls):
+        if before is not None:
+            before(name, arguments, now)
         try:
             getattr(core, name)(*arguments, now)
         except (ManifestError, UnknownObjectError, ValueError) as error:
@@ -276,6 +298,7 @@ _CALLS: Mapping[str, tuple[_Reader, ...]] = {
     "what_if": (_data, _flag),
     "_look_at_nodes_again": (_text, _text),
     "_take_written": (),
+    "_retry_at_once": (),
     "_take_changed_queues": (),
     "_take_failed_pods": (),
 }

@@ -27,14 +27,15 @@ from typing import IO, TYPE_CHECKING, Protocol, TypeAlias, cast
 
 from kueuecore import _arguments
 from kueuecore._file_kinds import may_hold_objects, other_contents, other_document
-from kueuecore._files import File, contents
+from kueuecore._files import File, Text, contents
 from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore._kinds import KINDS
-from kueuecore._yaml import Scalar, Text, find, join
+from kueuecore._text import join
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 
 if TYPE_CHECKING:
     from kueuecore._documents import Document
+    from kueuecore._yaml import Scalar
 
 __all__ = [
     "JsonObject",
@@ -97,6 +98,8 @@ class Source:
         root = self._text.root(self.document)
         if root is None:
             return self._start, None
+        from kueuecore._yaml import find  # the text was YAML
+
         separator = "." if self._path and path else ""
         line, scalar = find(root, f"{self._path}{separator}{path}")
         return self._text.first_line + line, scalar

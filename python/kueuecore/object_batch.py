@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from kueuecore._json import JsonObject, text_at
+from kueuecore._text import shown
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.manifests import (
     Manifest,
@@ -42,6 +44,7 @@ class Applied:
     foreign: tuple[ObjectRef, ...]
 
 
+_FILE_NAME = re.compile(r"[^\s:{}\[\],]+\.(?:ya?ml|json)(?:\.gz)?")
 _IMMUTABLE = "field is immutable"
 _NOTHING_TO_SAY = Applied((), ())
 
@@ -128,6 +131,9 @@ def each_manifest(
         TypeError: `objects` or one of its items is not an object.
     """
     if isinstance(objects, str):
+        if _FILE_NAME.fullmatch(objects):
+            remedy = f"pass what read_manifests({shown(repr(objects))}) returns; if it is a Scenario, use kueuecore.run"
+            raise ManifestError.of("this is the name of a file, and no text with objects", field=name, remedy=remedy)
         return parse_manifests(objects)
     if isinstance(objects, Manifest | Mapping) or not isinstance(objects, Iterable):
         return (manifest_like(objects, name),)

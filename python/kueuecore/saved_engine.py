@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Self
 
 from kueuecore._core import Engine as CoreEngine
 from kueuecore._json import JsonObject
 from kueuecore.configuration import Configuration
+from kueuecore.errors import ConfigurationError
+from kueuecore.experiments import Experiments
 from kueuecore.journal import EngineJournal, is_journal, is_release, replay
 from kueuecore.releases import Release
 
@@ -24,6 +27,7 @@ class SavedEngine:
 
     _configuration: Configuration
     _models_readiness: bool
+    _batches_retries: bool
     _core: CoreEngine
 
     def save(self) -> bytes:
@@ -46,6 +50,8 @@ class SavedEngine:
             "configuration": self._configuration.to_dict(),
             "kueue": self._configuration.release.name,
             "modelsReadiness": self._models_readiness,
+            "batchesRetries": self._batches_retries,
+            "experiments": self._configuration.experiments.to_dict(),
         }
         return self._core.save(json.dumps(note, sort_keys=True).encode())
 
@@ -70,10 +76,15 @@ class SavedEngine:
             )
         core, note = CoreEngine.load(bytes(saved))
         match _read(note):
-            case {"configuration": found, "kueue": release, "modelsReadiness": bool(models_readiness)} if is_release(
-                release
-            ):
-                return cls._of(core, _same(configuration, found, release), models_readiness)
+            case {
+                "configuration": found,
+                "kueue": release,
+                "modelsReadiness": bool(models_readiness),
+                "batchesRetries": bool(batches_retries),
+                "experiments": dict(experiments),
+            } if is_release(release):
+                own = _same(configuration, found, release, experiments)
+                return cls._of(core, own, models_readiness, batches_retries)
         raise ValueError(_NO_NOTE)
 
     def journal(self) -> JsonObject:
@@ -96,32 +107,43 @@ class SavedEngine:
         if calls is None:
             raise ValueError("this engine keeps no journal: make it with keeps_journal=True")
         release = self._configuration.release.name
-        return EngineJournal(self._configuration.to_dict(), release, self._models_readiness, now, calls).to_json()
+        flags = self._models_readiness, self._batches_retries
+        experiments = self._configuration.experiments.to_dict()
+        return EngineJournal(self._configuration.to_dict(), release, *flags, now, calls, experiments).to_json()
 
     @classmethod
-    def replay(cls, journal: JsonObject, *, configuration: Configuration | None = None) -> Self:
+    def replay(
+        cls,
+        journal: JsonObject,
+        *,
+        configuration: Configuration | None = None,
+        before: Callable[[Self, str, tuple[object, ...], int], None] | None = None,
+    ) -> Self:
         """Make a new engine by repeating the calls in a journal. It continues that journal.
 
         Args:
             journal: The result of `journal` in the same version of kueuecore: another may decide differently.
             configuration: The Configuration of the engine whose journal it is; by default as in `load`.
+            before: Called before each call with the engine so far, and name, arguments and time of the call.
 
         Raises:
             ValueError: It has another format or version, or has been changed, or the Configuration differs, or is for
                 another release of Kueue.
         """
         read = EngineJournal.read(journal)
-        configuration = _same(configuration, read.configuration, read.release)
-        core = CoreEngine(configuration._core, read.models_readiness, True)
-        replay(core, read)
-        return cls._of(core, configuration, read.models_readiness)
+        configuration = _same(configuration, read.configuration, read.release, read.experiments)
+        core = CoreEngine(configuration._core, read.models_readiness, read.batches_retries, True)
+        engine = cls._of(core, configuration, read.models_readiness, read.batches_retries)
+        replay(core, read, None if before is None else partial(before, engine))
+        return engine
 
     @classmethod
-    def _of(cls, core: CoreEngine, configuration: Configuration, models_readiness: bool) -> Self:
+    def _of(cls, core: CoreEngine, configuration: Configuration, models_readiness: bool, batches_retries: bool) -> Self:
         engine = cls.__new__(cls)
         engine._core = core
         engine._configuration = configuration
         engine._models_readiness = models_readiness
+        engine._batches_retries = batches_retries
         return engine
 
 
@@ -143,28 +165,51 @@ def configuration_of(saved: bytes | JsonObject) -> Configuration:
     """
     if isinstance(saved, Mapping):
         journal = EngineJournal.read(saved)
-        return Configuration.parse(json.dumps(journal.configuration), release=journal.release)
+        configuration = Configuration.parse(json.dumps(journal.configuration), release=journal.release)
+        return configuration.with_experiments(_experiments_of(journal.experiments))
     match _read(CoreEngine.load(saved)[1]):
-        case {"configuration": found, "kueue": release} if is_release(release):
-            return Configuration.parse(json.dumps(found), release=release)
+        case {"configuration": found, "kueue": release, "experiments": dict(experiments)} if is_release(release):
+            configuration = Configuration.parse(json.dumps(found), release=release)
+            return configuration.with_experiments(_experiments_of(experiments))
     raise ValueError(_NO_NOTE)
 
 
-def _same(given: Configuration | None, found: object, release: str) -> Configuration:
+def _experiments_of(found: Mapping[str, object]) -> Experiments:
+    """Return the experiments of a saved engine.
+
+    Raises:
+        ValueError: They are none that this version knows.
+    """
+    try:
+        return Experiments.of(found)
+    except ConfigurationError:
+        raise ValueError(_NO_NOTE) from None
+
+
+def _same(given: Configuration | None, found: object, release: str, experiments: Mapping[str, object]) -> Configuration:
     """Return the Configuration of a saved engine: the given one, or by default that of its release without a file.
 
     Args:
         given: The one that the caller knows.
         found: The settings of the saved engine.
         release: Its release of Kueue.
+        experiments: Its experiments, which the default has, too.
 
     Raises:
         ValueError: It is another.
     """
+    own_experiments = _experiments_of(experiments)
+    if given is not None and given.experiments != own_experiments:
+        raise ValueError(
+            f"the saved engine has {own_experiments.notice or 'no experiments'}, and this Configuration has "
+            f"{given.experiments.notice or 'none'}: pass one with the same"
+        )
     if given is not None and given.release.name != release:
         own = Release.named(release).title
         raise ValueError(f"the saved engine decides as {own}, and this Configuration as {given.release.title}")
-    configuration = Configuration(release=release) if given is None else given
+    if given is None:
+        given = Configuration(release=release).with_experiments(own_experiments)
+    configuration = given
     if found != configuration.to_dict():
         raise ValueError(_ANOTHER_CONFIGURATION)
     return configuration

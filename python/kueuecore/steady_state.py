@@ -11,7 +11,7 @@ from typing import TypeAlias
 from kueuecore._arguments import cycles_of, instance
 from kueuecore.decisions import Decision, Event, Preemption, Undecided
 from kueuecore.engine import Engine
-from kueuecore.times import TimeLike, nanoseconds
+from kueuecore.times import END_NS, SECOND_NS, TimeLike, nanoseconds
 
 __all__ = ["Ending", "PreemptionLoop", "Settled", "find_preemption_loop", "most_flavors", "settle"]
 
@@ -90,6 +90,8 @@ def settle(
 ) -> Settled:
     """Run cycles until nothing changes. No workload finishes, and time stands still unless `until` is given.
 
+    As time stands still, an engine that batches retries does them at once.
+
     The job of an evicted workload stops at once, so its quota is free for the next cycle. Admission checks do not
     change, so a workload that waits for one stays `QuotaReserved`.
 
@@ -160,6 +162,7 @@ def _settle_at(
             ending = Ending.CYCLE_LIMIT
             break
         # Freed quota brings back parked workloads only in the next cycle, so run it rather than ask for heads now.
+        engine._core._retry_at_once(at)
         decision = engine.cycle(at)
         if decision.cycle == 0:
             break
@@ -189,7 +192,8 @@ def _settle_at(
 def find_preemption_loop(engine: Engine, *, now: TimeLike, max_cycles: int | None = 10_000) -> PreemptionLoop | None:
     """Find out whether workloads would evict each other in a loop if nothing else happened and no job ended.
 
-    Kueue does not prevent such loops (see `docs/anomalies.md`). Evicted jobs stop at once.
+    Kueue does not prevent such loops (see `docs/anomalies.md`). Evicted jobs stop at once. Time stands still, unless
+    experiments make workloads wait: then it goes on to the end of each wait.
 
     Args:
         engine: The engine; only a fork of it runs.
@@ -201,7 +205,44 @@ def find_preemption_loop(engine: Engine, *, now: TimeLike, max_cycles: int | Non
         >>> find_preemption_loop(Engine(), now="2026-01-01T00:00:00Z") is None
         True
     """
+    if engine.configuration.experiments:
+        return _loop_over_time(engine.fork(), nanoseconds(now), cycles_of(max_cycles, "max_cycles"))
     return settle(engine.fork(), now=now, max_cycles=max_cycles).loop
+
+
+def _loop_over_time(engine: Engine, at: int, limit: int | None) -> PreemptionLoop | None:
+    """Find a loop whose turns may wait for experiments."""
+    decisions: list[Decision] = []
+    # From each state to the number of decisions that led to it.
+    seen: dict[int, int] = {}
+    patience = most_flavors(engine)
+    _reconcile(engine, [], at)
+    if _release(engine, engine._core._evicted_with_quota(), at):
+        _reconcile(engine, [], at)
+    idle = 0
+    while limit is None or len(decisions) < limit:
+        if idle > patience:
+            wake = engine._core._next_experiment(at)
+            if wake is None or wake > END_NS - 2 * 365 * 86_400 * SECOND_NS:
+                return None
+            at, idle = wake, 0
+        engine._core._retry_at_once(at)
+        decision = engine.cycle(at)
+        if decision.cycle == 0:
+            idle = patience + 1
+            continue
+        decisions.append(decision)
+        evicted = [(it.namespace, it.name) for it in (*decision.preemptions, *decision.evictions)]
+        n_released = _release(engine, evicted, at)
+        n_reconciled, n_evicted = _reconcile(engine, [], at)
+        idle = 0 if decision.has_changed_something or n_released or n_reconciled else idle + 1
+        if n_released or n_evicted:
+            state = engine._core._standings_over_time()
+            if state in seen:
+                turn = decisions[seen[state] :]
+                return PreemptionLoop(len(turn), tuple(it for decision in turn for it in decision.preemptions))
+            seen[state] = len(decisions)
+    return None
 
 
 def most_flavors(engine: Engine) -> int:

@@ -31,7 +31,7 @@ from kueuecore.api_server import RefusedError
 from kueuecore.configuration import Configuration
 from kueuecore.errors import Problem
 from kueuecore.jobs import INTEGRATIONS, Integration, JobsConfiguration
-from kueuecore.jobs.context import group_of
+from kueuecore.jobs.context import Surroundings, group_of
 from kueuecore.jobs.jobs_to_workloads import surroundings_of
 from kueuecore.jobs.lifecycle import known_integration
 from kueuecore.jobs.pod_group import POD_GROUP
@@ -74,7 +74,7 @@ def admit(
     new: ManifestLike,
     *,
     old: ManifestLike | None = None,
-    around: Iterable[ManifestLike] = (),
+    around: Iterable[ManifestLike] | Surroundings = (),
     configuration: Configuration | None = None,
     integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
 ) -> Stored:
@@ -88,7 +88,7 @@ def admit(
         old: The stored object, for an update.
         around: Related objects, in any order, read only for jobs: LocalQueues, ClusterQueues and
             AdmissionChecks, WorkloadPriorityClasses named `default`, Namespaces, owners, runtimes of TrainJobs, and
-            Workloads of StatefulSets.
+            Workloads of StatefulSets. If you ask about many jobs, `Surroundings` reads them once.
         configuration: Kueue's Configuration; by default that of a new installation.
         integrations: The kinds of jobs.
 
@@ -111,7 +111,10 @@ def admit(
     integration = mapping("integrations", integrations).get((group_of(api_version), kind))
     if integration is None or integration is POD_GROUP or integration.api_version != api_version:
         return Stored(manifest.object)
-    surroundings = surroundings_of(around, JobsConfiguration.of(configuration), integrations)
+    if isinstance(around, Surroundings):
+        surroundings = around
+    else:
+        surroundings = surroundings_of(around, JobsConfiguration.of(configuration), integrations)
     if before is None:
         verdict = verdict_on_creation(manifest.object, integration, surroundings)
     else:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kueuecore._json import list_at, object_at, text_at
 from kueuecore.api_server import RefusedError
 from kueuecore_apiserver.refusals import forbidden
 from kueuecore_apiserver.requests import Object, Request
+from kueuecore_apiserver.resources import Registry, Resource
 
 __all__ = ["AccessRules"]
 
 _SERVICE_ACCOUNT = "system:serviceaccount:"
 # Readable by everybody: system:discovery and system:public-info-viewer.
 _OPEN_PATHS = ("/api", "/apis", "/healthz", "/livez", "/readyz", "/openapi", "/version")
+# What system:basic-user allows everybody who is known: to ask about their own rights.
+_OWN_REVIEWS = ("selfsubjectaccessreviews",)
 _MANIFESTS = ("ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding")
 
 
@@ -94,13 +97,68 @@ class AccessRules:
         if token and token not in self._users:
             raise RefusedError(401, "Unauthorized")
         request.user = self._users[token] if token else "system:anonymous"
-        if request.user not in self._admins and not self._allows(request):
+        is_open = not request.resource and request.method in ("GET", "HEAD") and request.path.startswith(_OPEN_PATHS)
+        asks_about_self = request.group == "authorization.k8s.io" and request.resource in _OWN_REVIEWS and bool(token)
+        if not is_open and not asks_about_self and not self.allows(request, request.user):
             raise _refusal(request)
 
-    def _allows(self, request: Request) -> bool:
-        if not request.resource and request.method in ("GET", "HEAD") and request.path.startswith(_OPEN_PATHS):
+    def check_owners(
+        self, request: Request, resource: Resource, new: Object, old: Object | None, registry: Registry
+    ) -> None:
+        """Refuse owners that a user may not hold up, as the admission plugin OwnerReferencesPermissionEnforcement does.
+
+        Raises:
+            RefusedError: A new reference blocks the deletion of an owner whose finalizers the user may not update, or
+                references of an object change that the user may not delete (403).
+        """
+        if not request.user or request.user in self._admins:
+            return
+        before, after = (list_at(row, "metadata", "ownerReferences") if row else [] for row in (old, new))
+        if before == after:
+            return
+        name = text_at(new, "metadata", "name")
+        if old is not None and not self.allows(replace(request, verb="delete", subresource=""), request.user):
+            why = "cannot set an ownerRef on a resource you can't delete: , <nil>"
+            raise forbidden(resource.group, resource.plural, name, why)
+        blocked = [ref for ref in map(object_at, before) if ref.get("blockOwnerDeletion") is True]
+        for ref in map(object_at, after):
+            if ref.get("blockOwnerDeletion") is True and ref not in blocked:
+                self._check_owner(request, resource, name, ref, registry)
+
+    def _check_owner(self, request: Request, resource: Resource, name: str, ref: Object, registry: Registry) -> None:
+        api_version, kind = text_at(ref, "apiVersion"), text_at(ref, "kind")
+        owner = registry.of_kind(api_version, kind)
+        if owner is None:
+            why = (
+                f"cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion "
+                f'{api_version} Kind {kind}: no matches for kind "{kind}" in version "{api_version}"'
+            )
+            raise forbidden(resource.group, resource.plural, name, why)
+        asked = replace(request, verb="update", group=owner.group, resource=owner.plural, subresource="finalizers",
+                        name=text_at(ref, "name"))  # fmt: skip
+        if not self.allows(asked, request.user):
+            why = (
+                "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: "
+                ", <nil>"
+            )
+            raise forbidden(resource.group, resource.plural, name, why)
+
+    def user_of(self, token: str) -> tuple[str, tuple[str, ...]] | None:
+        """Return the user and the groups of a token; None if it is unknown."""
+        user = self._users.get(token)
+        return None if user is None else (user, _groups(user))
+
+    def allows(self, request: Request, user: str, groups: Iterable[str] | None = None) -> bool:
+        """Return whether a user may make a request.
+
+        Args:
+            request: The request: verb, and what it is about.
+            user: The name of the user.
+            groups: The groups of the user; by default those that its name implies.
+        """
+        if user in self._admins:
             return True
-        for who in (request.user, *(f"group {group}" for group in _groups(request.user))):
+        for who in (user, *(f"group {group}" for group in (_groups(user) if groups is None else groups))):
             for grant in self._grants.get(who, ()):
                 if grant.namespace in ("", request.namespace) and any(_covers(rule, request) for rule in grant.rules):
                     return True

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kueuecore._json import object_at, text_at
-from kueuecore_apiserver.job_rules import job_causes, job_change_causes, job_status_causes, with_job_defaults
+from kueuecore_apiserver.job_rules import check_job_types, job_causes, job_change_causes, with_job_defaults
+from kueuecore_apiserver.job_status_rules import job_status_causes, without_zeros
 from kueuecore_apiserver.pod_rules import (
     pod_causes,
     pod_change_causes,
@@ -19,7 +20,13 @@ from kueuecore_apiserver.requests import Object
 from kueuecore_apiserver.resources import Resource
 from kueuecore_apiserver.store import Store
 
-__all__ = ["check_built_in", "check_built_in_change", "check_built_in_status", "with_built_in_defaults"]
+__all__ = [
+    "check_built_in",
+    "check_built_in_change",
+    "check_built_in_status",
+    "with_built_in_defaults",
+    "with_status_as_stored",
+]
 
 _WITH_TEMPLATES = ("Deployment", "ReplicaSet", "StatefulSet")
 # Fields that never change, of workloads made of pods.
@@ -47,7 +54,8 @@ def with_built_in_defaults(resource: Resource, new: Object, old: Object | None, 
         case "Job":
             its = new["metadata"]
             uid = store.next_uid("Job", text_at(its, "namespace"), text_at(its, "name")) if old is None else its["uid"]
-            return with_job_defaults(new, uid)
+            check_job_types(new)
+            return without_zeros(with_job_defaults(new, uid))
         case kind if kind in _WITH_TEMPLATES and isinstance(new.get("spec"), dict):
             spec = {"replicas": 1, **new["spec"]}
             return {**new, "spec": {**spec, "template": with_template_defaults(object_at(spec, "template"))}}
@@ -57,6 +65,11 @@ def with_built_in_defaults(resource: Resource, new: Object, old: Object | None, 
             return {"preemptionPolicy": "PreemptLowerPriority", **new}
         case _:
             return new
+
+
+def with_status_as_stored(resource: Resource, new: Object) -> Object:
+    """Return an object of a built-in kind whose status was written, without what a server leaves out."""
+    return without_zeros(new) if resource.kind == "Job" else new
 
 
 def _with_namespace_defaults(new: Object, old: Object | None) -> Object:

@@ -92,7 +92,9 @@ class CrdSchema:
         schema = object_at(served[version], "schema", "openAPIV3Schema")
         where = f"spec.versions[{list(served).index(version)}].schema.openAPIV3Schema"
         self._node: Node = compiled(schema, where=where, is_resource=True)
-        self._status = self._node.properties.get("status", (Node(), ""))[0]
+        # A definition that keeps unknown fields keeps a status of which it says nothing.
+        unknown = Node(preserves=self._node.preserves)
+        self._status = self._node.properties.get("status", (unknown, ""))[0]
         self._rules: Rules | None = rules_of(self._node, where=where)
 
     @classmethod

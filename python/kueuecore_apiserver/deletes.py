@@ -69,7 +69,7 @@ class Deletes:
     def delete_all(self, resource: Resource, namespace: str = "") -> None:
         """Delete all objects of a kind, in one namespace or in all."""
         for object_ in self._store.objects(resource, namespace):
-            self.delete_found(resource, object_, {})
+            self.delete_found(resource, object_, {"propagationPolicy": "Background"})
 
     def delete_found(
         self, resource: Resource, found: Object, options: Object, *, is_dry_run: bool = False
@@ -86,7 +86,9 @@ class Deletes:
         self._check(resource, found, object_at(options, "preconditions"))
         if is_dry_run:
             return found, not metadata.get("finalizers")
-        finalizers = list(_finalizers_of(options))
+        if "deletionTimestamp" in metadata or resource.kind != "Job":
+            options = {"propagationPolicy": "Background", **options}
+        finalizers = list(_finalizers_of(options, resource))
         if resource.kind == "Namespace" and not resource.group:
             return self._terminate_namespace(found), False
         if resource.kind == "CustomResourceDefinition" and self._has_objects(found):
@@ -112,8 +114,12 @@ class Deletes:
         for name, title in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
             wanted, there = preconditions.get(name), found["metadata"][name]
             if wanted and wanted != there:
-                why = f"Precondition failed: {title} in precondition: {wanted}, {title} in object meta: {there}"
-                raise conflict(resource.group, resource.plural, found["metadata"]["name"], why)
+                why = (
+                    f"the {title} in the precondition ({wanted}) does not match the {title} in record ({there}). "
+                    "The object might have been deleted and then recreated"
+                )
+                # The kind here, its plural elsewhere.
+                raise conflict("", resource.kind, found["metadata"]["name"], why)
 
     def _is_graceful(self, resource: Resource, found: Object, options: Object) -> bool:
         """Return whether a pod must be killed by its node first."""
@@ -173,10 +179,14 @@ def _with_parameters(request: Request, options: Object) -> Object:
     return {**query, **options}
 
 
-def _finalizers_of(options: Object) -> tuple[str, ...]:
+def _finalizers_of(options: Object, resource: Resource) -> tuple[str, ...]:
     if options.get("orphanDependents") is True:
         return _POLICIES["Orphan"]
-    policy = options.get("propagationPolicy") or "Background"
+    # A Job leaves its pods behind, unless the client says otherwise.
+    unsaid = "Orphan" if (resource.group, resource.kind) == ("batch", "Job") else "Background"
+    if options.get("orphanDependents") is False:
+        unsaid = "Background"
+    policy = options.get("propagationPolicy") or unsaid
     if policy not in _POLICIES:
         raise bad_request(
             f'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "{policy}": '

@@ -10,10 +10,13 @@ from typing import Any
 import yaml
 
 from kueuecore.api_server import RefusedError
+from kueuecore_apiserver.access import AccessRules
+from kueuecore_apiserver.admission.chain import Admission
 from kueuecore_apiserver.deletes import Deletes
 from kueuecore_apiserver.discovery import discovered, openapi_v2_protobuf
 from kueuecore_apiserver.reads import Reads
 from kueuecore_apiserver.refusals import (
+    NoSuchPathError,
     bad_request,
     method_not_allowed,
     no_such_resource,
@@ -21,6 +24,7 @@ from kueuecore_apiserver.refusals import (
 )
 from kueuecore_apiserver.requests import Object, Request
 from kueuecore_apiserver.resources import Resource
+from kueuecore_apiserver.reviews import REVIEWS, review
 from kueuecore_apiserver.store import Store, encoded
 from kueuecore_apiserver.writes import Writes
 
@@ -57,6 +61,8 @@ class Answer:
 
 def answer_of_refusal(refusal: RefusedError, *, retry_after_seconds: int | None = None) -> Answer:
     """Turn a refusal into an answer."""
+    if isinstance(refusal, NoSuchPathError):
+        return Answer(404, f"{refusal}\n".encode(), "text/plain; charset=utf-8")
     headers = {} if retry_after_seconds is None else {"Retry-After": str(retry_after_seconds)}
     return Answer(refusal.code, encoded(refusal.status), headers=headers)
 
@@ -66,12 +72,16 @@ class Handler:
 
     Args:
         store: The objects.
+        admission: What policies and webhooks say.
         waits_for_kubelets: Whether deleted pods stay until their containers are killed.
+        access: The access rules that reviews ask about; without them, everybody may do anything.
     """
 
-    def __init__(self, store: Store, *, waits_for_kubelets: bool) -> None:
-        self.store = store
-        self.reads, self._writes = Reads(store), Writes(store)
+    def __init__(
+        self, store: Store, admission: Admission, *, waits_for_kubelets: bool, access: AccessRules | None = None
+    ) -> None:
+        self.store, self._access = store, access
+        self.reads, self._writes = Reads(store), Writes(store, admission)
         self.deletes = Deletes(store, waits_for_kubelets=waits_for_kubelets)
 
     def resource(self, request: Request) -> Resource:
@@ -82,7 +92,9 @@ class Handler:
                 convert it (500).
         """
         found = self.store.registry.find(request.group, request.version, request.resource)
-        if found is None or (request.subresource and request.subresource not in found.subresources):
+        if found is None:
+            raise no_such_resource(request.group)
+        if request.subresource and request.subresource not in found.subresources:
             raise no_such_resource()
         wanted = _SUBRESOURCE_VERBS.get(request.subresource)
         if wanted is not None and request.verb not in wanted:
@@ -108,6 +120,9 @@ class Handler:
         """
         if not request.resource:
             return self._document(request)
+        if (request.group, request.resource) in REVIEWS:
+            asked = _object(_read(request, body, _BODIES)) if body else {}
+            return Answer(201, encoded(review(request, asked, self._access)))
         resource = self.resource(request)
         match request.verb:
             case "get":

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 from kueuecore._json import int_at, list_at, object_at, text_at
 from kueuecore_apiserver.pod_rules import pod_spec_causes, with_template_defaults
-from kueuecore_apiserver.refusals import Cause
+from kueuecore_apiserver.refusals import Cause, mistyped
 from kueuecore_apiserver.requests import Object
 
-__all__ = ["job_causes", "job_change_causes", "job_status_causes", "with_job_defaults"]
+__all__ = ["check_job_types", "job_causes", "job_change_causes", "with_job_defaults"]
 
 _LABEL_PREFIX = "batch.kubernetes.io/"
 _IMMUTABLE = ("selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
 # The fields of a pod template that may change while a Job is suspended.
 _METADATA_DIRECTIVES = ("labels", "annotations")
 _SPEC_DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
+# A name that is also the value of a label.
+_MAX_NAME = 63
+_MANAGER = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[^/ ]+")
 _COUNTS = ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished")
 
 
@@ -52,15 +56,35 @@ def with_job_defaults(job: Object, uid: str) -> Object:
     return {**job, "spec": spec}
 
 
-def job_causes(job: Object) -> Iterator[Cause]:
-    """Yield what is wrong with a Job."""
+def check_job_types(job: Object) -> None:
+    """Check that the fields of a Job have types that can be decoded.
+
+    Raises:
+        RefusedError: One has another type (400).
+    """
     spec = object_at(job, "spec")
     for name in _COUNTS:
         value = spec.get(name)
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+            raise mistyped("Job", "v1", f"JobSpec.spec.{name}", value, "int64" if "econds" in name else "int32")
+    if not isinstance(spec.get("suspend"), bool | None):
+        raise mistyped("Job", "v1", "JobSpec.spec.suspend", spec["suspend"], "bool")
+
+
+def job_causes(job: Object) -> Iterator[Cause]:
+    """Yield what is wrong with a Job."""
+    spec = object_at(job, "spec")
+    name = text_at(job, "metadata", "name")
+    if len(name) > _MAX_NAME:
+        yield Cause("spec.template.labels", f'Invalid value: "{name}": must be no more than {_MAX_NAME} bytes')
+    manager = text_at(spec, "managedBy")
+    if manager and not _MANAGER.fullmatch(manager):
+        why = 'must be a domain-prefixed path (such as "acme.io/foo")'
+        yield Cause("spec.managedBy", f'Invalid value: "{manager}": {why}')
+    for name in _COUNTS:
+        value = spec.get(name)
+        if isinstance(value, int) and value < 0:
             yield Cause(f"spec.{name}", f"Invalid value: {json.dumps(value)}: must be greater than or equal to 0")
-    if not isinstance(spec.get("suspend", False), bool):
-        yield Cause("spec.suspend", f"Invalid value: {json.dumps(spec['suspend'])}: must be true or false")
     if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
         yield Cause("spec.completions", "Required value: when completion mode is Indexed")
     if spec.get("completionMode") not in (None, "Indexed", "NonIndexed"):
@@ -76,11 +100,14 @@ def job_causes(job: Object) -> Iterator[Cause]:
     template = object_at(spec, "template", "spec")
     yield from pod_spec_causes(template, "spec.template.spec")
     policy = template.get("restartPolicy")
-    if policy not in ("OnFailure", "Never"):
-        # A pod template defaults to Always.
+    if policy in (None, "Always"):
+        # What a pod template defaults to counts as missing.
+        words = 'Required value: valid values: "OnFailure", "Never"'
+        yield Cause("spec.template.spec.restartPolicy", words)
+    elif policy not in ("OnFailure", "Never"):
         yield Cause(
             "spec.template.spec.restartPolicy",
-            f'Unsupported value: {json.dumps(policy)}: supported values: "OnFailure", "Never"',
+            f'Unsupported value: {json.dumps(policy)}: supported values: "Never", "OnFailure"',
         )
 
 
@@ -103,24 +130,16 @@ def job_change_causes(new: Object, old: Object) -> Iterator[Cause]:
     status = object_at(old, "status")
     is_open = before.get("suspend") is True and int_at(status, "active") == 0
     is_open &= "startTime" not in status or _says_suspended(status)
-    if not is_open or _frozen(was) != _frozen(is_now):
+    if not is_open:
         yield _immutable("template", after)
+    elif _frozen(was) != _frozen(is_now):
+        shown = json.dumps(is_now.get("spec"), sort_keys=True, separators=(",", ":"))
+        yield Cause("spec.template.spec", f"Invalid value: {shown}: field is immutable")
 
 
 def _says_suspended(status: Object) -> bool:
     conditions = (object_at(condition) for condition in list_at(status, "conditions"))
     return any(condition.get("type") == "Suspended" and condition.get("status") == "True" for condition in conditions)
-
-
-def job_status_causes(new: Object, old: Object) -> Iterator[Cause]:
-    """Yield the changes to a Job's status that are not allowed: once it runs, its start time is set and fixed."""
-    before, after = object_at(old, "status").get("startTime"), object_at(new, "status").get("startTime")
-    if before is None or before == after or object_at(new, "spec").get("suspend") is True:
-        return
-    if after is None:
-        yield Cause("status.startTime", "Required value: startTime cannot be removed for unsuspended job")
-    else:
-        yield Cause("status.startTime", f"Invalid value: {json.dumps(after)}: field is immutable")
 
 
 def _is_elastic_change(before: Object, after: Object) -> bool:

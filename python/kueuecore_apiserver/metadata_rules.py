@@ -12,9 +12,12 @@ from kueuecore_apiserver.refusals import Cause, bad_request, invalid
 from kueuecore_apiserver.requests import Object
 from kueuecore_apiserver.resources import Resource
 
-__all__ = ["check"]
+__all__ = ["check", "without_empty"]
 
 _LABEL_VALUE = re.compile("(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+_MAX_VALUE = 63
+_LEFT_OUT = ("annotations", "finalizers", "labels", "ownerReferences")
+_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _RBAC = "rbac.authorization.k8s.io"
 
 
@@ -37,6 +40,13 @@ def check(resource: Resource, new: Object, old: Object | None) -> None:
     causes = list(_causes(resource, new, old))
     if causes:
         raise invalid(resource.group, resource.kind, text_at(new, "metadata", "name"), causes)
+
+
+def without_empty(new: Object) -> Object:
+    """Return an object without empty lists and maps in its metadata, which a server leaves out."""
+    metadata = new["metadata"]
+    empty = [name for name in _LEFT_OUT if name in metadata and not metadata[name]]
+    return {**new, "metadata": {k: v for k, v in metadata.items() if k not in empty}} if empty else new
 
 
 def _mistyped(new: Object) -> Iterator[tuple[str, str]]:
@@ -66,10 +76,13 @@ def _causes(resource: Resource, new: Object, old: Object | None) -> Iterator[Cau
     if old is None or labels != object_at(old, "metadata", "labels"):
         for key, value in labels.items():
             yield from (Cause("metadata.labels", _bad(key, problem)) for problem in label_key_problems(key))
-            if len(text_at(labels, key)) > 63 or not _LABEL_VALUE.fullmatch(text_at(labels, key)):
+            if len(text_at(labels, key)) > _MAX_VALUE:
+                yield Cause("metadata.labels", _bad(value, f"must be no more than {_MAX_VALUE} bytes"))
+            elif not _LABEL_VALUE.fullmatch(text_at(labels, key)):
                 yield Cause("metadata.labels", _bad(value, _LABEL_RULE))
     for key in object_at(metadata, "annotations"):
         yield from (Cause("metadata.annotations", _bad(key, problem)) for problem in label_key_problems(key.lower()))
+    yield from _finalizer_causes(resource, metadata)
     yield from _owner_causes(metadata)
     if old is not None and "deletionTimestamp" in old["metadata"]:
         before = list_at(old, "metadata", "finalizers")
@@ -97,16 +110,33 @@ def _name_causes(resource: Resource, metadata: Object) -> Iterator[Cause]:
     yield from (Cause("metadata.name", _bad(name, problem)) for problem in problems)
 
 
+def _finalizer_causes(resource: Resource, metadata: Object) -> Iterator[Cause]:
+    """Yield the finalizers that are no qualified names; core kinds want a domain, too."""
+    for index, finalizer in enumerate(map(str, list_at(metadata, "finalizers"))):
+        problems = list(label_key_problems(finalizer))
+        yield from (Cause("metadata.finalizers", _bad(finalizer, problem)) for problem in problems)
+        if not resource.group and not problems and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            why = "name is neither a standard finalizer name nor is it fully qualified"
+            yield Cause(f"metadata.finalizers[{index}]", _bad(finalizer, why))
+
+
 def _owner_causes(metadata: Object) -> Iterator[Cause]:
     refs = [object_at(reference) for reference in list_at(metadata, "ownerReferences")]
-    for index, ref in enumerate(refs):
+    for ref in refs:
         for name in ("apiVersion", "kind", "name", "uid"):
             if not text_at(ref, name):
-                yield Cause(f"metadata.ownerReferences[{index}].{name}", "Required value: must not be empty")
-    if sum(ref.get("controller") is True for ref in refs) > 1:
+                yield Cause(f"metadata.ownerReferences.{name}", 'Invalid value: "": must not be empty')
+        if (text_at(ref, "apiVersion"), text_at(ref, "kind")) == ("v1", "Event"):
+            shown = json.dumps(ref, separators=(",", ":"))
+            why = "/v1, Kind=Event is disallowed from being an owner"
+            yield Cause("metadata.ownerReferences", f"Invalid value: {shown}: {why}")
+    controllers = [f"{ref.get('kind')}/{ref.get('name')}" for ref in refs if ref.get("controller") is True]
+    if len(controllers) > 1:
+        shown = json.dumps(refs, separators=(",", ":"))
         yield Cause(
             "metadata.ownerReferences",
-            "Invalid value: Only one reference can have Controller set to true.",
+            f"Invalid value: {shown}: Only one reference can have Controller set to true. "
+            f'Found "true" in references for {controllers[0]} and {controllers[1]}',
         )
 
 

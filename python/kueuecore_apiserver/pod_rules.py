@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from kueuecore._json import JsonValue, list_at, object_at, text_at
 from kueuecore._names import label_problems
+from kueuecore._quantities import number
 from kueuecore_apiserver.refusals import Cause, forbidden
 from kueuecore_apiserver.requests import Object
 from kueuecore_apiserver.store import Store
@@ -39,6 +40,8 @@ def with_template_defaults(template: Object) -> Object:
     if not isinstance(template.get("spec"), dict):
         return template
     spec = {**_SPEC_DEFAULTS, "securityContext": {}, **template["spec"]}
+    if not spec.get("schedulingGates"):
+        spec.pop("schedulingGates", None)
     for name in ("containers", "initContainers"):
         if isinstance(spec.get(name), list):
             spec[name] = [_with_container_defaults(row) if isinstance(row, dict) else row for row in spec[name]]
@@ -148,6 +151,10 @@ def pod_causes(pod: Object) -> Iterator[Cause]:
     yield from pod_spec_causes(object_at(pod, "spec"), "spec")
     if object_at(pod, "spec").get("schedulingGates") and text_at(pod, "spec", "nodeName"):
         yield Cause("spec.nodeName", "Forbidden: cannot be set until all schedulingGates have been cleared")
+    gates = [text_at(gate, "name") for gate in list_at(object_at(pod, "spec"), "schedulingGates")]
+    for index, gate in enumerate(gates):
+        if gate in gates[:index]:
+            yield Cause(f"spec.schedulingGates[{index}]", f'Duplicate value: "{gate}"')
 
 
 def pod_spec_causes(spec: Object, path: str) -> Iterator[Cause]:
@@ -193,9 +200,19 @@ def _container_causes(container: Object, path: str) -> Iterator[Cause]:
                     f"Invalid value: {json.dumps(amount)}: quantities must match the regular expression "
                     "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
                 )
+            elif part == "requests" and _exceeds(amount, object_at(container, "resources", "limits").get(resource)):
+                limit = object_at(container, "resources", "limits")[resource]
+                why = f"must be less than or equal to {resource} limit of {limit}"
+                yield Cause(f"{path}.resources.requests", f'Invalid value: "{amount}": {why}')
             elif str(amount).startswith("-"):
                 message = f"Invalid value: {json.dumps(amount)}: must be greater than or equal to 0"
                 yield Cause(f"{path}.resources.{part}[{resource}]", message)
+
+
+def _exceeds(amount: object, limit: object) -> bool:
+    """Return whether a request is larger than its limit, if both can be read."""
+    one, other = number(amount), number(limit)
+    return one is not None and other is not None and one > other
 
 
 def pod_change_causes(new: Object, old: Object) -> Iterator[Cause]:
@@ -208,9 +225,8 @@ def pod_change_causes(new: Object, old: Object) -> Iterator[Cause]:
     gates_before = [text_at(gate, "name") for gate in list_at(before, "schedulingGates")]
     gates_after = [text_at(gate, "name") for gate in list_at(after, "schedulingGates")]
     if more := [gate for gate in gates_after if gate not in gates_before]:
-        yield Cause(
-            "spec.schedulingGates", f"Forbidden: only deletion is allowed, but found new scheduling gate '{more[0]}'"
-        )
+        place = f"spec.schedulingGates[{gates_after.index(more[0])}].name"
+        yield Cause(place, f"Forbidden: only deletion is allowed, but found new scheduling gate '{more[0]}'")
     tolerations = list_at(after, "tolerations")
     if any(toleration not in tolerations for toleration in list_at(before, "tolerations")):
         yield Cause(
@@ -221,7 +237,9 @@ def pod_change_causes(new: Object, old: Object) -> Iterator[Cause]:
     if gates_before:
         selector = object_at(after, "nodeSelector")
         if any(selector.get(name) != value for name, value in object_at(before, "nodeSelector").items()):
-            yield Cause("spec.nodeSelector", "Invalid value: only additions are allowed (no mutations or deletions)")
+            shown = json.dumps(selector, sort_keys=True, separators=(",", ":"))
+            why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+            yield Cause("spec.nodeSelector", f"Invalid value: {shown}: {why}")
         for spec in (was, is_now):
             spec.pop("nodeSelector", None)
             spec["affinity"] = {k: v for k, v in object_at(spec, "affinity").items() if k != "nodeAffinity"}

@@ -41,6 +41,10 @@ def event_causes(event: Object) -> Iterator[Cause]:
     own, regarding = text_at(event, "metadata", "namespace"), text_at(event, "involvedObject", "namespace")
     if own != (regarding or "default"):
         yield Cause("involvedObject.namespace", f'Invalid value: "{regarding}": does not match event.namespace')
+    if event.get("eventTime") is not None:
+        for name in ("reportingComponent", "reportingInstance", "action"):
+            if not text_at(event, name):
+                yield Cause(name, "Required value")
 
 
 def lease_causes(lease: Object) -> Iterator[Cause]:

@@ -10,6 +10,7 @@ from kueuecore.api_server import RefusedError
 
 __all__ = [
     "Cause",
+    "NoSuchPathError",
     "already_exists",
     "bad_request",
     "conflict",
@@ -17,6 +18,7 @@ __all__ = [
     "forbidden",
     "invalid",
     "method_not_allowed",
+    "mistyped",
     "no_such_resource",
     "not_found",
     "unsupported_media_type",
@@ -57,8 +59,22 @@ def not_found(group: str, resource: str, name: str) -> RefusedError:
     return RefusedError(404, f'{_words(resource, group)} "{name}" not found', details=_details(group, resource, name))
 
 
-def no_such_resource() -> RefusedError:
-    """Return a refusal: the server has no such path or kind."""
+class NoSuchPathError(RefusedError):
+    """A path of which no part of the server knows anything: it is answered with plain text."""
+
+    def __init__(self) -> None:
+        super().__init__(404, "404 page not found", details={})
+
+
+def no_such_resource(group: str | None = None) -> RefusedError:
+    """Return a refusal: the server has no such kind or subresource, or no such path.
+
+    Args:
+        group: The group of the kind, if the kind is missing: of its own groups the server knows what they lack, others
+            are paths that do not exist.
+    """
+    if group is not None and "." in group and not group.endswith((".k8s.io", "-api.k8s.io")):
+        return NoSuchPathError()
     return RefusedError(404, "the server could not find the requested resource", details={})
 
 
@@ -106,6 +122,15 @@ def invalid(group: str, kind: str, name: str, causes: Iterable[Cause]) -> Refuse
 def bad_request(why: str) -> RefusedError:
     """Return a refusal: the request itself is malformed."""
     return RefusedError(400, why)
+
+
+def mistyped(kind: str, version: str, field: str, value: JsonValue, wanted: str) -> RefusedError:
+    """Return a refusal: a field has a type that the server cannot decode."""
+    names = {bool: "bool", int: "number", float: "number", str: "string", list: "array", dict: "object"}
+    return bad_request(
+        f'{kind} in version "{version}" cannot be handled as a {kind}: json: cannot unmarshal '
+        f"{names.get(type(value), 'null')} into Go struct field {field} of type {wanted}"
+    )
 
 
 def expired(why: str) -> RefusedError:

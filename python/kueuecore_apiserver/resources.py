@@ -88,6 +88,7 @@ class Resource:
 
 _RBAC = ("rbac.authorization.k8s.io", "v1")
 _DEVICES = ("resource.k8s.io", "v1")
+_ADMISSION = ("admissionregistration.k8s.io", "v1")
 
 
 def _built_in(
@@ -133,11 +134,26 @@ BUILT_IN: tuple[Resource, ...] = (
     _built_in(_CORE, "services", "Service", "svc", status=True, categories=_ALL),
     _built_in((CRD_GROUP, "v1"), "customresourcedefinitions", "CustomResourceDefinition", "crd crds", cluster=True,
               status=True, categories=("api-extensions",)),
+    _built_in(_ADMISSION, "mutatingadmissionpolicies", "MutatingAdmissionPolicy", cluster=True,
+              categories=("api-extensions",)),
+    _built_in(_ADMISSION, "mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", cluster=True,
+              categories=("api-extensions",)),
+    _built_in(_ADMISSION, "validatingadmissionpolicies", "ValidatingAdmissionPolicy", cluster=True, status=True,
+              categories=("api-extensions",)),
+    _built_in(_ADMISSION, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", cluster=True,
+              categories=("api-extensions",)),
+    _built_in(_ADMISSION, "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", cluster=True,
+              categories=("api-extensions",)),
+    _built_in(_ADMISSION, "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", cluster=True,
+              categories=("api-extensions",)),
+    _built_in(("apiregistration.k8s.io", "v1"), "apiservices", "APIService", cluster=True, status=True,
+              categories=("api-extensions",)),
     _built_in(_APPS, "deployments", "Deployment", "deploy", status=True, categories=_ALL),
     _built_in(_APPS, "replicasets", "ReplicaSet", "rs", status=True, categories=_ALL),
     _built_in(_APPS, "statefulsets", "StatefulSet", "sts", status=True, categories=_ALL),
     _built_in(("batch", "v1"), "jobs", "Job", status=True, categories=_ALL),
     _built_in(("coordination.k8s.io", "v1"), "leases", "Lease"),
+    _built_in(("discovery.k8s.io", "v1"), "endpointslices", "EndpointSlice"),
     _built_in(("node.k8s.io", "v1"), "runtimeclasses", "RuntimeClass", cluster=True),
     _built_in(_RBAC, "clusterroles", "ClusterRole", cluster=True),
     _built_in(_RBAC, "clusterrolebindings", "ClusterRoleBinding", cluster=True),

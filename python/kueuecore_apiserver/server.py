@@ -7,17 +7,20 @@ import ipaddress
 import json
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
 
 from kueuecore.api_server import ApiServer, RefusedError, Webhooks
 from kueuecore_apiserver.access import AccessRules
+from kueuecore_apiserver.admission.chain import Admission
+from kueuecore_apiserver.admission.webhook_calls import Outcomes, PendingCall
 from kueuecore_apiserver.faults import Closing, Fault, Faults
 from kueuecore_apiserver.garbage import Garbage
 from kueuecore_apiserver.handler import Answer, Handler, answer_of_refusal
@@ -34,9 +37,11 @@ __all__ = ["HttpApiServer"]
 
 _T = TypeVar("_T")
 _MAX_BYTES = 3 * 2**20
+_WRITES = ("create", "update", "patch")
 _MAX_RECORDED = 100_000
 _WATCH_SECONDS = 1800
 _STOP_SECONDS = 5.0
+_BACKLOG = 128
 _TOO_LARGE = "Request entity too large: limit is 3145728"
 
 
@@ -51,7 +56,9 @@ class HttpApiServer:
         seed: The seed of UIDs and of the ends of generated names.
         clock: Returns the time of objects in nanoseconds since 1970; by default it stands still until `api.now` moves.
         schemas: The schemas of CustomResourceDefinitions.
-        webhooks: Called for each object before it is stored; for example `kueuecore.webhooks.admit`.
+        webhooks: Called for each object before it is stored; for example `kueuecore.webhooks.admit`. Policies, and the
+            webhooks of configuration objects, are asked without it, too.
+        services: Where the services of such webhooks are, by `namespace/name`: host and port.
         access: The access rules; without them, everybody may do anything.
         faults: Returns the fault of a request.
         waits_for_kubelets: Whether deleted pods stay on their nodes, marked as deleted, until they are deleted without
@@ -82,6 +89,7 @@ class HttpApiServer:
         clock: Callable[[], int] | None = None,
         schemas: Schemas | None = None,
         webhooks: Webhooks | None = None,
+        services: Mapping[str, tuple[str, int]] | None = None,
         access: AccessRules | None = None,
         faults: Faults | None = None,
         waits_for_kubelets: bool = False,
@@ -98,8 +106,9 @@ class HttpApiServer:
         """The requests so far, newest last."""
         self._store = Store(self.api, clock=clock, seed=seed, schemas=schemas, webhooks=webhooks)
         self._watches = Watches(self.api, keep=keep_changes)
-        self._handler = Handler(self._store, waits_for_kubelets=waits_for_kubelets)
-        self._access = access
+        self._admission = Admission(self._store, {} if services is None else services)
+        self._handler = Handler(self._store, self._admission, waits_for_kubelets=waits_for_kubelets, access=access)
+        self._access = self._store.access = access
         self._garbage = Garbage(self._store, self._handler.deletes)
         self._collects_garbage, self._bookmark_seconds = collects_garbage, bookmark_seconds
         self._host, self._port = host, port
@@ -126,6 +135,9 @@ class HttpApiServer:
         Raises:
             OSError: The port is taken.
         """
+        if self._thread is not None:
+            # What a server remembers of changes ends with it.
+            self.api.compact()
         started: threading.Event = threading.Event()
         failures: list[BaseException] = []
         arguments = (started, failures)
@@ -148,6 +160,7 @@ class HttpApiServer:
             loop.call_soon_threadsafe(stopping.set)
             self._thread.join()
         self._loop = None
+        self._admission.close()
         if self._bugs:
             raise ExceptionGroup("the API server met bugs of its own", self._bugs)
 
@@ -194,7 +207,17 @@ class HttpApiServer:
             RefusedError: One of them is refused; the earlier ones exist.
         """
         for manifest in manifests:
-            self.call(lambda api, entry=manifest: load_object(self._handler, entry))  # type: ignore[misc]
+            outcomes: Outcomes = {}
+            while True:
+                try:
+                    self.call(lambda api, entry=manifest, known=outcomes: self._load(entry, known))  # type: ignore[misc]
+                    break
+                except PendingCall as call:
+                    call.resolve(outcomes)
+
+    def _load(self, manifest: Object, outcomes: Outcomes) -> None:
+        self._admission.begin(outcomes)
+        load_object(self._handler, manifest)
 
     def collect_garbage(self) -> int:
         """Delete objects without owners, and the contents of ending namespaces.
@@ -218,23 +241,28 @@ class HttpApiServer:
 
     async def _serve(self, started: threading.Event) -> None:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
-        server = web.Server(self._handle, request_factory=_request, access_log=None)
+        server = _Server(self._handle, request_factory=_request, access_log=None)
         runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=_STOP_SECONDS)
         await runner.setup()
         try:
-            site = web.TCPSite(runner, self._host, self._port)
-            await site.start()
+            assert runner.server is not None
+            listener = await self._loop.create_server(runner.server, self._host, self._port, backlog=_BACKLOG)
             if not self._port:
-                self._port = runner.addresses[0][1]
+                self._port = listener.sockets[0].getsockname()[1]
             started.set()
             await self._stopping.wait()
-            # Nobody may connect once watches end, as clients at once open them again: what is accepted while the
-            # runner closes is closed by nobody.
-            await site.stop()
+            # Nobody may connect once watches end, as clients at once open them again. What has been accepted needs two
+            # turns of the loop, and the listener, to become a connection; before that, nobody would close it.
+            with suppress(NotImplementedError):  # Windows accepts in another way.
+                for listening in listener.sockets:
+                    self._loop.remove_reader(listening)
+            await asyncio.sleep(0)
+            listener.close()
             await asyncio.sleep(0)
             self._watches.wake_all()
         finally:
             await runner.cleanup()
+            await server.abort()
 
     async def _handle(self, http: BaseRequest) -> web.StreamResponse:
         headers = {name.lower(): value for name, value in http.headers.items()}
@@ -256,10 +284,25 @@ class HttpApiServer:
                 return _response(answer_of_refusal(fault.refusal, retry_after_seconds=fault.retry_after_seconds))
         if request.verb == "watch":
             return await self._watch(http, request, fault or Fault())
-        answer = self._answer(request, body)
+        answer = await self._answered(request, body)
         if fault is not None and fault.answer_delay_seconds:
             await asyncio.sleep(fault.answer_delay_seconds)
         return broken(http) if fault is not None and fault.closing is Closing.AFTER else _response(answer)
+
+    async def _answered(self, request: Request, body: bytes) -> Answer:
+        """Answer a request, after all webhooks that have to be asked about it."""
+        outcomes: Outcomes = {}
+        drawn = self._store.random.getstate() if request.verb in _WRITES else None
+        while True:
+            self._admission.begin(outcomes)
+            try:
+                return self._answer(request, body)
+            except PendingCall as call:
+                await asyncio.to_thread(call.resolve, outcomes)
+                request.warnings.clear()
+                if drawn is not None:
+                    # The same names are generated once more.
+                    self._store.random.setstate(drawn)
 
     def _answer(self, request: Request, body: bytes) -> Answer:
         self._store.tick()
@@ -269,6 +312,8 @@ class HttpApiServer:
             answer = self._handler.answer(request, body)
         except RefusedError as refusal:
             answer = answer_of_refusal(refusal)
+        except PendingCall:
+            raise
         except Exception as bug:  # A bug of the server's own: `stop` raises it.
             answer = self._met(bug)
         request.code = answer.code
@@ -289,6 +334,8 @@ class HttpApiServer:
             stream = self._open(request, fault)
         except RefusedError as refusal:
             return _refused_watch(request, refusal)
+        except PendingCall:
+            raise
         except Exception as bug:  # A bug of the server's own: `stop` raises it.
             return _response(self._met(bug))
         request.code = 200
@@ -347,6 +394,29 @@ class HttpApiServer:
 
     def _is_stopping(self) -> bool:
         return self._stopping is not None and self._stopping.is_set()
+
+
+class _Server(web.Server):
+    """A server that closes connections for good, even if their clients do not read what is on its way to them."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._open: dict[RequestHandler, asyncio.Transport] = {}
+
+    def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
+        self._open[handler] = transport
+        super().connection_made(handler, transport)
+
+    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
+        self._open.pop(handler, None)
+        super().connection_lost(handler, exc)
+
+    async def abort(self) -> None:
+        """Close what is still open."""
+        while self._open:
+            for transport in self._open.values():
+                transport.abort()
+            await asyncio.sleep(0)
 
 
 def _require_loopback(host: str) -> None:

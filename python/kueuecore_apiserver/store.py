@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.api_server import ApiServer, Webhooks
 from kueuecore.times import format_time
+from kueuecore_apiserver.access import AccessRules
 from kueuecore_apiserver.refusals import not_found
 from kueuecore_apiserver.requests import Object, Request
 from kueuecore_apiserver.resources import CRD_GROUP, Registry, Resource
@@ -80,6 +81,7 @@ class Store:
     ) -> None:
         self.api, self.registry, self.random, self._seed = api, Registry(), Random(seed), seed
         self._clock, self._schemas, self.webhooks = clock, schemas, webhooks
+        self.access: AccessRules | None = None
         self._n_named: dict[tuple[str, str, str], int] = {}
         self._schema_of: dict[tuple[str, str], Schema] = {}
         self._encoded: dict[str, dict[tuple[str, str], tuple[Object, bytes]]] = {}

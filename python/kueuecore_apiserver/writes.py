@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from kueuecore._json import list_at, object_at, text_at
+from kueuecore.api_server import RefusedError
 from kueuecore_apiserver import metadata_rules
+from kueuecore_apiserver.admission.chain import Admission
 from kueuecore_apiserver.built_in import (
     check_built_in,
     check_built_in_change,
     check_built_in_status,
     with_built_in_defaults,
+    with_status_as_stored,
 )
 from kueuecore_apiserver.managed_fields import Writer, applied, with_owners
 from kueuecore_apiserver.patches import APPLY, patched_by
@@ -39,10 +42,15 @@ _MAX_NAMES_TRIED = 8
 
 
 class Writes:
-    """Writes objects into a store."""
+    """Writes objects into a store.
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    Args:
+        store: The store.
+        admission: What policies and webhooks say.
+    """
+
+    def __init__(self, store: Store, admission: Admission) -> None:
+        self._store, self._admission = store, admission
 
     def create(self, request: Request, resource: Resource, body: Object) -> Object:
         """Create an object.
@@ -61,7 +69,7 @@ class Writes:
         """Return what a client sends as a new object, without fields that it may not set."""
         given = object_at(body, "metadata")
         if given.get("resourceVersion"):
-            raise bad_request("resourceVersion should not be set on objects to be created")
+            raise RefusedError(500, "resourceVersion should not be set on objects to be created")
         if resource.namespaced and given.get("namespace", request.namespace) != request.namespace:
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         metadata = {
@@ -130,7 +138,7 @@ class Writes:
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         if resource.is_custom and not given.get("resourceVersion"):
             cause = Cause("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")
-            raise invalid(resource.group, resource.kind, request.name, [cause])
+            raise invalid(resource.group, resource.plural, request.name, [cause])
         return self._replaced(request, resource, old, body)
 
     def patch(self, request: Request, resource: Resource, body: Any) -> Object:
@@ -152,7 +160,7 @@ class Writes:
 
     def _replaced(self, request: Request, resource: Resource, old: Object, body: Object) -> Object:
         """Store the client's new version of an object."""
-        _check_versions(resource, old, object_at(body, "metadata"))
+        _check_versions(resource, old, object_at(body, "metadata"), is_update=request.verb == "update")
         new = _with_servers_metadata(old, _only_its_part(resource, request, old, body))
         if new != old:
             new = self._checked(request, resource, new, old)
@@ -205,9 +213,15 @@ class Writes:
     def _checked(self, request: Request, resource: Resource, new: Object, old: Object | None) -> Object:
         """Return an object after defaults, schema, rules and webhooks."""
         metadata_rules.check(resource, new, old)
+        new = metadata_rules.without_empty(new)
         is_whole = not request.subresource
+        if self._store.access is not None:
+            self._store.access.check_owners(request, resource, new, old, self._store.registry)
         if not resource.is_custom and is_whole:
             new = with_built_in_defaults(resource, new, old, self._store)
+        elif not resource.is_custom:
+            new = with_status_as_stored(resource, new)
+        new = self._admission.mutated(request, resource, new, old)
         schema = self._store.schema(resource)
         if schema is not None:
             new = schema.stored(new, old, subresource="status" if request.subresource == "status" else "")
@@ -217,6 +231,7 @@ class Writes:
             new = admitted.object
         if not resource.is_custom:
             _check_built_in(resource, new, old, is_whole=is_whole)
+        self._admission.check(request, resource, new, old)
         if resource.group == CRD_GROUP:
             return _with_names(new, self._store.time)
         return new
@@ -252,13 +267,22 @@ def _check_built_in(resource: Resource, new: Object, old: Object | None, *, is_w
         check_built_in_status(resource, new, old)
 
 
-def _check_versions(resource: Resource, old: Object, given: Mapping[str, object]) -> None:
-    """Check the preconditions of a write: UID and version of the object that it was made from."""
+def _check_versions(resource: Resource, old: Object, given: Mapping[str, object], *, is_update: bool = False) -> None:
+    """Check the preconditions of a write: UID and version of the object that it was made from.
+
+    The UID is a precondition of an update; for a patch, it is a field that may not change.
+    """
     uid, version = old["metadata"]["uid"], old["metadata"]["resourceVersion"]
     name = old["metadata"]["name"]
     if given.get("uid") not in (None, "", uid):
-        why = f"Precondition failed: UID in precondition: {given['uid']}, UID in object meta: {uid}"
-        raise conflict(resource.group, resource.plural, name, why)
+        if is_update:
+            why = f"Precondition failed: UID in precondition: {given['uid']}, UID in object meta: {uid}"
+            raise conflict(resource.group, resource.plural, name, why)
+        if given.get("resourceVersion") in (None, "", version):
+            cause = Cause("metadata.uid", f'Invalid value: "{given["uid"]}": field is immutable')
+            raise invalid(resource.group, resource.kind, name, [cause])
+    if given.get("resourceVersion") and not str(given["resourceVersion"]).isdigit():
+        raise RefusedError(500, f'strconv.ParseUint: parsing "{given["resourceVersion"]}": invalid syntax')
     if given.get("resourceVersion") not in (None, "", version):
         raise conflict(resource.group, resource.plural, name, _MODIFIED)
 

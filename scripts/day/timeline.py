@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
-from kueuecore.kubernetes.decided import decided
+from scripts.day.decided import decided
 
 __all__ = ["Timeline"]
 

@@ -14,6 +14,7 @@ PAGES = [
     ROOT / "docs/admission-checks.md",
     ROOT / "docs/arrays.md",
     ROOT / "docs/check.md",
+    ROOT / "docs/forecast-history.md",
     ROOT / "docs/jobs.md",
     ROOT / "docs/multikueue-policies.md",
     ROOT / "docs/share-a-dump.md",
@@ -22,6 +23,7 @@ PAGES = [
     ROOT / "docs/test-against-a-server.md",
     ROOT / "docs/traces.md",
     ROOT / "docs/webhooks.md",
+    *sorted(ROOT.glob("docs/roles/*.md")),
     *sorted(ROOT.glob("examples/*/README.md")),
 ]
 EXAMPLES = [

@@ -135,9 +135,9 @@ def test_a_table_shows_names_as_text() -> None:
     page = table._repr_html_()
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert "<th>&lt;b&gt;</th>" in page
+    assert '<th scope="col">&lt;b&gt;</th>' in page
     assert "a\\x1b[2J" in page
     assert page.count("<tr>") == 21
-    assert page.endswith("<p>30 rows</p>")
+    assert page.endswith("<p>10 more of 30 rows</p>")
     assert table == pickle.loads(pickle.dumps(table))
     assert repr(table) == "Table(30 rows: <b>)"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import shutil
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -13,11 +12,8 @@ import pytest
 
 from kueuecore.cli import main
 
-playwright = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
-CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium-headless-shell here")
 VIEWS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
 
 EXAMPLE = "examples/scenario/scenario.yaml"
@@ -30,6 +26,25 @@ PAGES = {
     "run": (["simulate", EXAMPLE], 4),
     "racks": (["simulate", "examples/lost-rack/scenario.yaml"], 5),
     "compare": (["compare", EXAMPLE, "--set", f"{CPU}=6", "--workers", "2"], 2),
+    "compare three": (
+        [
+            "compare",
+            EXAMPLE,
+            "--side",
+            "five",
+            "--set",
+            f"{CPU}=5",
+            "--side",
+            "six",
+            "--set",
+            f"{CPU}=6",
+            "--seeds",
+            "6",
+        ],
+        3,
+    ),
+    "fleet": (["simulate", "examples/multikueue/scenario.yaml"], 5),
+    "regions": (["simulate", "examples/multikueue-regions/scenario.yaml"], 5),
     "plan": (["plan", EXAMPLE, "--wait", "p95<=5m", "--workers", "2"], 1),
     "curve": (SWEEP, 5),
     "heat map": (TWO_FIELDS, 5),
@@ -48,14 +63,6 @@ _BAD_TEXTS = """() => [...document.querySelectorAll('svg')].flatMap(svg => {
     .map(([other]) => `overlap: ${text}, ${other}`));
   return [...cut, ...over];
 })"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module", params=PAGES)

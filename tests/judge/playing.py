@@ -26,9 +26,10 @@ Case = dict[str, Any]
 _AHEAD = 24
 # Kueue ranges over Go maps of two or three entries where it leaves something to chance. Go begins at one of their eight
 # places, so that the second entry comes first only once in eight plays: few plays show most of it, many show the rest.
-_PLAYS_TO_SEE_CHANCE = (2, 3, 7, 20, 50)
-# Where plays differ, the one that is like ours may be rare: several such choices have to fall together.
-_PLAYS_TO_FIND_OURS = (100, 200)
+_PLAYS_TO_SEE_CHANCE = (2, 3, 7, 20, 50, 120)
+# Where plays differ, the one that is like ours may be rare: several such choices have to fall together, and only plays
+# that decide as ours does have its messages.
+_PLAYS_TO_FIND_OURS = (200, 400, 1200)
 _PLAYS_OF_A_SMALLER_CASE = 4
 _MAX_TRIES = 5000
 _MAX_SHRUNK_OF_A_KIND = 2

@@ -79,7 +79,6 @@ def _cluster_queue(spec: JsonObject) -> JsonObject:
     return {
         "queueingStrategy": "BestEffortFIFO",
         "stopPolicy": "None",
-        "namespaceSelector": {},
         **spec,
         "preemption": preemption,
         "flavorFungibility": {**_FUNGIBILITY, **object_at(spec, "flavorFungibility")},

@@ -74,7 +74,7 @@ def test_objects_with_all_defaults_decide_the_same_when_they_are_trusted(history
         thing["metadata"]["generation"] = 1  # type: ignore[index, call-overload]  # as an API server sets it
     with shown(history):
         one = Play.of(history)
-        trusted = Engine(history.parsed_configuration())
+        trusted = Engine(history.parsed_configuration(), batches_retries=history.batches_retries)
         trusted.apply(json.dumps(filled).encode(), now=one.now, trusted=True)
         other = Play(trusted)
         assert first_difference(observe(one.engine), observe(other.engine)) is None
@@ -96,7 +96,7 @@ def test_an_engine_made_of_the_objects_as_they_are_holds_the_same(history: Histo
                 del there[reported.move.object_kind, reported.move.key.rpartition("/")[2]]
         statuses = {("Workload", workload.name): workload.status for workload in play.engine.workloads()}
         objects = [{**name, "status": statuses.get(key, {})} for key, name in there.items()]
-        again = Engine(history.parsed_configuration())
+        again = Engine(history.parsed_configuration(), batches_retries=history.batches_retries)
         again.apply(json.dumps(objects).encode(), now=play.now, trusted=True)
         assert again.quota() == play.engine.quota()
         assert [(workload.key, workload.stage, workload.flavors) for workload in again.workloads()] == [

@@ -25,7 +25,9 @@ few = settings(max_examples=settings.default.max_examples // 3)
 
 def begun(history: History, *, keeps_journal: bool = False) -> Play:
     """An engine with the objects of a history."""
-    engine = Engine(history.parsed_configuration(), keeps_journal=keeps_journal)
+    engine = Engine(
+        history.parsed_configuration(), batches_retries=history.batches_retries, keeps_journal=keeps_journal
+    )
     engine.apply(json.dumps(list(history.objects)).encode(), now=START)
     return Play(engine)
 
@@ -156,7 +158,9 @@ def test_a_snapshot_does_not_grow_with_what_has_happened() -> None:
     assert max(sizes) - min(sizes) <= 16, "but for longer numbers"
 
 
-@pytest.mark.parametrize("damage", ["calls", "configuration", "now", "digest", "modelsReadiness", "format"])
+@pytest.mark.parametrize(
+    "damage", ["calls", "configuration", "now", "digest", "modelsReadiness", "batchesRetries", "format"]
+)
 def test_a_damaged_journal_is_refused(damage: str) -> None:
     saved: Json = copy.deepcopy(dict[str, Any](busy().journal()))
     saved[damage] = {"calls": saved["calls"][1:], "configuration": {}, "now": 5, "digest": "x", "format": "y"}.get(

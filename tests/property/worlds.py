@@ -30,7 +30,7 @@ def engine_of(
     evaluates_always: bool = False,
 ) -> Engine:
     """An engine with the objects of a scenario, in these batches if not all at once."""
-    engine = Engine(scenario.parsed_configuration())
+    engine = Engine(scenario.parsed_configuration(), batches_retries=scenario.batches_retries)
     if evaluates_always:
         engine._core._evaluate_always()
     for batch in batches or [list(scenario.objects)]:

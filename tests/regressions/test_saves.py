@@ -145,7 +145,9 @@ def test_what_is_too_deep_or_no_plain_data_is_refused_by_value() -> None:
             Engine.replay({**reported().journal(), "calls": odd})  # type: ignore[dict-item]
 
 
-@pytest.mark.parametrize("field", ["format", "version", "digest", "modelsReadiness", "now", "calls", "configuration"])
+@pytest.mark.parametrize(
+    "field", ["format", "version", "digest", "modelsReadiness", "batchesRetries", "now", "calls", "configuration"]
+)
 @pytest.mark.parametrize("odd", [np.array([1, 2]), np.zeros(1, dtype=[("a", "<i8")]), [[]], {"a": {1}}], ids=range(4))
 def test_an_odd_field_is_refused_by_value(field: str, odd: Any) -> None:
     with pytest.raises(ValueError, match=r"^this (is not a valid journal|was saved (as|by))"):
@@ -194,9 +196,9 @@ def test_a_snapshot_of_another_version_or_format_is_refused_by_both_names() -> N
     ):
         Engine.load(other)
     with pytest.raises(
-        ValueError, match=r'^this was saved as "kueuecore\.engine/9", and only "kueuecore\.engine/6" can'
+        ValueError, match=r'^this was saved as "kueuecore\.engine/9", and only "kueuecore\.engine/8" can'
     ):
-        Engine.load(saved.replace(b"engine/6", b"engine/9", 1))
+        Engine.load(saved.replace(b"engine/8", b"engine/9", 1))
 
 
 def test_a_damaged_snapshot_is_refused_wherever_the_damage_is() -> None:

@@ -105,7 +105,7 @@ def test_who_takes_a_missing_kind_for_a_missing_object_is_noticed(monkeypatch: p
     def is_gone(error: Exception) -> bool:
         return isinstance(error, RefusedError) and error.code == 404
 
-    monkeypatch.setattr(requests, "_is_gone", is_gone)
+    monkeypatch.setattr(requests, "is_gone", is_gone)
     assert is_noticed(first=1)
 
 

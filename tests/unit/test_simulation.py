@@ -5,14 +5,15 @@ from __future__ import annotations
 import _thread
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
-from kueuecore import Configuration, KueuecoreError, ManifestError, simulate
-from kueuecore.manifests import JsonObject
+from kueuecore import Configuration, KueuecoreError, ManifestError, VirtualCluster, simulate
+from kueuecore.engine import Objects
+from kueuecore.manifests import JsonObject, parse_manifests
 from kueuecore.simulation import Happening, JobPlan, Operation, RunEnding, Step, StepKind
 from kueuecore.simulation.copies import Copies, joined_names
 from kueuecore.submissions import Submissions
@@ -283,3 +284,50 @@ def test_an_exception_from_progress_ends_the_run() -> None:
 
 def interrupted(*_: int) -> None:
     raise KeyboardInterrupt
+
+
+SCENARIO = """
+apiVersion: kueuecore/v1
+kind: Scenario
+until: 1h
+"""
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [SCENARIO, SCENARIO.encode(), parse_manifests(SCENARIO), f"{QUEUES}---{SCENARIO}"],
+    ids=["text", "bytes", "manifests", "queues and a scenario"],
+)
+@pytest.mark.parametrize("into", [simulate, VirtualCluster])
+def test_a_scenario_is_not_an_object_of_a_cluster(objects: Objects, into: Callable[..., object]) -> None:
+    with pytest.raises(ManifestError) as caught:
+        into(objects, now=NOW)
+    (problem,) = caught.value.problems
+    assert problem.object is not None
+    assert (problem.object.kind, problem.field) == ("Scenario", "kind")
+    assert problem.remedy == "`kueuecore.run` runs a Scenario from its file"
+
+
+def test_a_virtual_cluster_stays_as_it_was_when_it_is_given_a_scenario() -> None:
+    cluster = VirtualCluster(QUEUES, now=NOW)
+    other = "{apiVersion: v1, kind: Namespace, metadata: {name: other}}"
+    with pytest.raises(ManifestError, match="not an object of a cluster"):
+        cluster.apply(f"{other}\n---{SCENARIO}")
+    assert [it["metadata"] for it in cluster.engine.objects("Namespace")] == [{"name": "ns"}]
+
+
+def test_what_only_mentions_a_scenario_is_simulated() -> None:
+    other = "{apiVersion: examples.org/v1, kind: Scenario, metadata: {name: a, annotations: {by: kueuecore/v1}}}"
+    assert simulate(f"{QUEUES}\n---\n{other}", now=NOW).ending is RunEnding.COMPLETE
+
+
+@pytest.mark.parametrize("name", ["examples/scenario/scenario.yaml", "queues.yml", "dump.json.gz"])
+def test_the_name_of_a_file_is_no_text_with_objects(name: str) -> None:
+    with pytest.raises(ManifestError) as caught:
+        simulate(name, now=NOW)
+    assert (caught.value.field, caught.value.problems[0].message) == (
+        "objects",
+        "this is the name of a file, and no text with objects",
+    )
+    assert f"read_manifests('{name}')" in caught.value.remedy
+    assert "kueuecore.run" in caught.value.remedy

@@ -89,7 +89,7 @@ impl Play {
             told["missing"] = json!(true);
         }
         self.n_moves += 1;
-        if self.n_moves % RELOADED == 0 {
+        if self.n_moves.is_multiple_of(RELOADED) {
             self.reload();
         }
         let nothing = [json!([]), json!({})];

@@ -133,7 +133,7 @@ def _moved(settled: JsonObject) -> str:
 
 
 def say_eta(document: JsonObject) -> Sentences:
-    """When the first workload is admitted, in how many futures it is not, and what is assumed."""
+    """When the first workload is admitted, how such forecasts turned out, and what is assumed."""
     rows = [*map(object_at, list_at(document, "workloads"))]
     n_futures = int_at(document, "futures")
     if not rows:
@@ -144,14 +144,38 @@ def say_eta(document: JsonObject) -> Sentences:
     quantiles = [*map(object_at, list_at(row, "quantiles"))]
     if text_at(row, "never"):
         first, second = f"{key}{more} is never admitted as things are: {text_at(row, 'never')}", "no future was played"
+    elif isinstance(row.get("bounds"), dict) and not quantiles:
+        first = f"{key}{more} waits, and there is no forecast: {text_at(document, 'unknown')}"
+        second = _bounded(object_at(row, "bounds"))
     elif not quantiles:
         first, second = f"{key}{more} is {text_at(row, 'status')}", "nothing was forecast for it"
     else:
-        times = ", ".join(f"{_by(entry)} in {_percent(entry)}" for entry in quantiles)
-        first = f"of {counted(n_futures, 'future')}, {key}{more} is admitted {times}"
+        is_calibrated = row.get("isCalibrated")
+        # A probability, or a share of the futures.
+        times = ", ".join(f"{_by(entry)} {'with' if is_calibrated else 'in'} {_percent(entry)}" for entry in quantiles)
+        of_all = "" if is_calibrated else f"of {counted(n_futures, 'future')}, "
+        first = f"{of_all}{key}{more} is admitted {times}"
         share = row.get("shareNotAdmitted")
         second = f"{share:.0%} of the futures do not admit it within {_span(document.get('horizonSeconds'))}"
+        record = document.get("record")
+        if isinstance(record, dict):
+            second = f"of {int_at(record, 'n')} such intervals of the past, {int_at(record, 'nHeld')} held; {second}"
     return _three(first, second, _assumed(document))
+
+
+def _bounded(bounds: JsonObject) -> str:
+    before, latest = bounds.get("notBefore"), bounds.get("latest")
+    parts = []
+    if isinstance(before, dict):
+        least = "" if before.get("isExact") else "at least "
+        parts.append(
+            f"it is not admitted before {least}{int_at(before, 'ends')} of the {int_at(before, 'holding')} workloads "
+            "that hold quota or get it first end"
+        )
+    if isinstance(latest, dict):
+        how = "at the latest" if latest.get("isBound") else "at about"
+        parts.append(f"it is admitted {how} {text_at(latest, 'time')} if nobody arrives")
+    return "; ".join(parts) or "no bound is known"
 
 
 def _percent(quantile: JsonObject) -> str:

@@ -263,6 +263,27 @@ WHAT_IF = answer(
 )
 
 _QUANTILE = record({"percent": NUMBER, "seconds": optional(NUMBER), "time": optional(TEXT)})
+_BOUNDS = record(
+    {
+        "notBefore": described(
+            optional(record({"ends": COUNT, "isExact": FLAG, "holding": COUNT, "goFirst": COUNT, "workloads": TEXTS})),
+            "how many of those that hold quota must end first",
+        ),
+        "latest": described(
+            optional(record({"seconds": NUMBER, "time": TEXT, "isBound": FLAG})),
+            "if nobody arrives and all jobs run to their limits",
+        ),
+        "pastWaits": optional(
+            record(
+                {
+                    "clusterQueue": TEXT,
+                    "n": COUNT,
+                    "quantiles": list_of(record({"percent": NUMBER, "seconds": optional(NUMBER)})),
+                }
+            )
+        ),
+    }
+)
 ETA = answer(
     {
         **NOW,
@@ -271,6 +292,12 @@ ETA = answer(
         "futuresAsked": COUNT,
         "isShortened": FLAG,
         "seeds": list_of(COUNT),
+        "unknown": described(optional(TEXT), "why there are bounds at most"),
+        "nMoments": described(COUNT, "at how many moments of the past the same was forecast"),
+        "record": described(
+            optional(record({"n": COUNT, "nHeld": COUNT, "nEarly": COUNT, "nLate": COUNT})),
+            "how many 80 % intervals of the past held",
+        ),
         "workloads": list_of(
             record(
                 {
@@ -280,8 +307,11 @@ ETA = answer(
                     "status": TEXT,
                     "since": optional(TEXT),
                     "quantiles": described(list_of(_QUANTILE), "null: not within the horizon"),
+                    "futures": described(list_of(_QUANTILE), "the same over the futures alone, not calibrated"),
+                    "isCalibrated": FLAG,
                     "shareNotAdmitted": optional(NUMBER),
                     "never": described(optional(TEXT), "why it is never admitted as things are"),
+                    "bounds": described(optional(_BOUNDS), "what holds however long jobs run, if too few have ended"),
                     "draws": described(list_of(optional(NUMBER)), "seconds to admission in each future"),
                 }
             )

@@ -65,6 +65,8 @@ class Fate(StrEnum):
     """The shares of the two sides of the cohort do not allow it."""
     BACK_WITHIN_NOMINAL = "BackWithinNominal"
     """Earlier victims already brought its ClusterQueue back within its quota."""
+    JUST_STARTED = "JustStarted"
+    """It has not run for as long as an experiment, which Kueue does not have, grants it (rules/13)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

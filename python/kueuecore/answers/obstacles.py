@@ -22,12 +22,14 @@ _FILES = {
     "08": "08-topology.md",
     "09": "09-fair-sharing-admission.md",
     "10": "10-jobs.md",
+    "13": "13-experiments.md",
 }
 
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
 _NO_PLACE = "the pods have no place on the nodes of this flavor, even without other workloads"
 # How Kueue's reasons about quota begin.
 _ABOUT_QUOTA = "insufficient "
+_OF_EXPERIMENT = "(experiment reclaimBackoffSeconds, not in Kueue)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,8 @@ def _before_flavors(explanation: Explanation) -> Obstacle:
 
 def _reason(reason: str, pod_set: int, flavor: str = "") -> Obstacle:
     rule = "08 §10" if "topology" in reason else "03 §5"
+    if _OF_EXPERIMENT in reason:
+        rule = "13 §3"
     return Obstacle(pod_set=pod_set, flavor=flavor, resource="", rule=rule, text=reason)
 
 
@@ -234,3 +238,5 @@ def why_so(holder: Holder, explanation: Explanation, search: Search) -> tuple[st
         case Fate.BACK_WITHIN_NOMINAL:
             text = f"without the earlier victims, ClusterQueue {holder.cluster_queue} is back within its own quota"
             return "04 §4.4", text
+        case Fate.JUST_STARTED:
+            return "13 §1", "it has not run for as long as an experiment, which Kueue does not have, grants it"

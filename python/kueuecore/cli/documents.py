@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from kueuecore._json import JsonObject, JsonValue, int_at, object_at, text_at
 from kueuecore._rows import row_of
-from kueuecore._yaml_scalars import plain_value
 from kueuecore.cli.outcome import Row, RunOutcome, namespaces_of
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
+from kueuecore.experiments import Experiments
 from kueuecore.releases import Release
 from kueuecore.states import ClusterQueueState, WorkloadState
 from kueuecore.times import format_time
@@ -30,6 +27,7 @@ __all__ = [
     "checks_document",
     "cluster_queue_document",
     "document_head",
+    "experiments_document",
     "json_document",
     "places_document",
     "release_document",
@@ -42,8 +40,12 @@ __all__ = [
 _SCHEMA = 1
 """Version of the JSON document: changing or removing a field increments it, adding one does not."""
 
-_WIDEST = 2**31  # lines are not wrapped
-_NUMBER = re.compile(r"[-+]?[._]*\d[.\d_]*([eE][-+]?\d+)?")
+
+def yaml_document(plain: JsonObject, *, is_ascii: bool) -> str:
+    """One object as YAML; outside ASCII escaped if it is asked for."""
+    from kueuecore import _yaml_output  # only where something is written
+
+    return _yaml_output.yaml_document(plain, is_ascii=is_ascii)
 
 
 def document_head(release: Release) -> JsonObject:
@@ -53,6 +55,15 @@ def document_head(release: Release) -> JsonObject:
         release: The release of Kueue whose decisions it shows.
     """
     return {"schema": _SCHEMA, "kueuecore": version(), "kueue": release_document(release)}
+
+
+def experiments_document(experiments: Experiments) -> JsonObject:
+    """The field that says with which rules that Kueue does not have something was decided; none if there are none.
+
+    Args:
+        experiments: The experiments that are on.
+    """
+    return {"experiments": experiments.to_dict()} if experiments else {}
 
 
 def release_document(release: Release) -> JsonObject:
@@ -206,20 +217,6 @@ def yaml_documents(outcome: RunOutcome, *, is_ascii: bool) -> str:
     return "---\n".join(yaml_document(plain, is_ascii=is_ascii) for plain in _with_statuses(outcome))
 
 
-def yaml_document(plain: JsonObject, *, is_ascii: bool) -> str:
-    """One object as YAML.
-
-    Args:
-        plain: The object.
-        is_ascii: Escape everything outside ASCII?
-    """
-    text = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=not is_ascii, width=_WIDEST)
-    # Raw line separators would be read back as line ends, and control characters would reach the terminal.
-    if text.replace("\n", "").isprintable():
-        return text
-    return yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=False, width=_WIDEST)
-
-
 def _with_statuses(outcome: RunOutcome) -> Iterator[JsonObject]:
     for manifest in outcome.world.manifests:
         plain = manifest.object
@@ -263,22 +260,3 @@ def _status(engine: Engine, plain: JsonObject) -> Mapping[str, Any] | None:
                 case "ClusterQueue":
                     return engine.cluster_queue(name).status
     return None
-
-
-class _Dumper(yaml.SafeDumper):
-    """Quotes strings that another YAML parser might read as numbers, and writes no anchors."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        super().increase_indent(flow, indentless)
-
-
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    is_odd = _NUMBER.fullmatch(value) or not isinstance(plain_value(value), str)
-    style = '"' if is_odd else "|" if "\n" in value else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-
-_Dumper.add_representer(str, _text)

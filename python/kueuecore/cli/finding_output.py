@@ -11,6 +11,7 @@ from urllib.parse import quote
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import counted
 from kueuecore.cli.documents import document_head
+from kueuecore.cli.github import github_command
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ObjectRef
 from kueuecore.findings import RULES, Finding, Severity
@@ -135,19 +136,11 @@ def github_commands(found: Sequence[Finding]) -> str:
 
 def _github(finding: Finding) -> str:
     problem = finding.problem
-    properties = {
-        "file": "" if problem.file.startswith("<") else problem.file,
-        "line": str(problem.line or ""),
-        "title": f"{finding.code} {finding.name}",
-    }
-    written = ",".join(f"{name}={_property(other)}" for name, other in properties.items() if other)
     prefix = f"{finding.severity} {finding.code} {finding.name}: "
-    return f"::{_GITHUB[finding.severity]} {written}::{_escaped(finding.without_place.removeprefix(prefix))}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+    return github_command(
+        _GITHUB[finding.severity],
+        finding.without_place.removeprefix(prefix),
+        title=f"{finding.code} {finding.name}",
+        file=problem.file,
+        line=problem.line,
+    )

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isinf
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._spans import seconds
 from kueuecore._text import shown
+from kueuecore.cli.bounds_report import bounds_lines, bounds_value
 from kueuecore.cli.documents import document_head
-from kueuecore.cli.spans import seconds
 from kueuecore.cli.table import Style, table
+from kueuecore.forecasts.answer import Eta, Forecast, quantile
+from kueuecore.forecasts.bounds import MAX_BOUNDED
+from kueuecore.forecasts.present_workloads import Status
 from kueuecore.releases import Release
-from kueuecore.studies.forecast import Eta, Forecast
-from kueuecore.studies.present_workloads import Status
 from kueuecore.times import SECOND_NS, format_time
 
 __all__ = ["forecast_document", "forecast_report", "interim_lines"]
 
 _MAX_INTERIM = 3
+# With fewer comparisons a share says little.
+_LEAST_COMPARED = 30
 _SOURCES = {
-    "Priority": "this priority",
+    "Program": "this program",
     "LocalQueue": "the LocalQueue",
     "ClusterQueue": "the ClusterQueue",
     "All": "all queues",
+    "Limit": "time limits",
     "Given": "given",
 }
 
@@ -43,7 +48,11 @@ def forecast_report(found: Eta, percentages: Sequence[float], style: Style) -> s
         parts.append(_several(found, percentages, style))
     else:
         parts.append("no workload is waiting")
+    parts += _bounds(found)
+    if found.unknown and any(_is_open(forecast) for forecast in found.forecasts):
+        parts.append(f"no forecast: {found.unknown}")
     if any(forecast.seconds and not forecast.never for forecast in found.forecasts):
+        parts.append(_trust(found))
         if len(found.seeds) < found.n_asked:
             parts.append(f"stopped after {len(found.seeds)} of {found.n_asked} futures; --budget gives it more time")
         if found.is_shortened:
@@ -78,14 +87,22 @@ def _single(found: Eta, forecast: Forecast, percentages: Sequence[float], style:
         return f"{name} is admitted" + _since(forecast)
     if forecast.never:
         return f"{name} will never be admitted as things are, not even in an empty cluster: {shown(forecast.never)}"
-    head = f"{name} {_standing(forecast)} at {_time(found.now)}; of {len(found.seeds)} futures"
+    head = f"{name} {_standing(forecast)} at {_time(found.now)}"
+    if not forecast.seconds:
+        knows_bounds = forecast.bounds is not None and bounds_lines(forecast.bounds, found.now)
+        return f"{head}; nothing says when it is admitted" + (", but" if knows_bounds else "")
+    head += f"; of {len(found.seeds)} futures"
     n_not = sum(map(isinf, forecast.seconds))
-    reported = f"all admit it within {horizon}" if not n_not else f"{n_not} do not admit it within {horizon}"
+    do_not = f"{n_not} {'does' if n_not == 1 else 'do'} not"
+    reported = f"{do_not if n_not else 'all'} admit it within {horizon}"
+    if found.record is not None and found.record.n >= _LEAST_COMPARED:
+        reported += f"; {round(10 * found.record.n_held / found.record.n)} of 10 such forecasts held"
     rows = []
     for percentage in percentages:
         after = forecast.quantile(percentage / 100)
         rows.append([f"{percentage:g}%", _after(after, found), _at(after, found)])
-    return f"{head} {reported}\n\n" + table(["FUTURES", "WITHIN", "BY"], rows, style, right=["FUTURES", "WITHIN"])
+    column = "FUTURES" if forecast.calibration is None else "CHANCE"
+    return f"{head} {reported}\n\n" + table([column, "WITHIN", "BY"], rows, style, right=[column, "WITHIN"])
 
 
 def _several(found: Eta, percentages: Sequence[float], style: Style) -> str:
@@ -101,11 +118,48 @@ def _several(found: Eta, percentages: Sequence[float], style: Style) -> str:
         rows.append([forecast.workload, forecast.status.value, *times, not_admitted, message])
     if not any(row[-1] for row in rows):
         header, rows = header[:-1], [row[:-1] for row in rows]
-    head = f"{len(rows)} workloads at {_time(found.now)}, {len(found.seeds)} futures, "
-    head += (
-        f"up to {_long(found.horizon_seconds)}; each % column: the time within which that share of futures admits it"
-    )
+    head = f"{len(rows)} workloads at {_time(found.now)}"
+    if found.seeds:
+        is_calibrated = any(forecast.calibration is not None for forecast in found.forecasts)
+        what = "it is admitted with that probability" if is_calibrated else "that share of futures admits it"
+        head += f", {len(found.seeds)} futures, up to {_long(found.horizon_seconds)}; "
+        head += f"each % column: the time within which {what}"
     return f"{head}\n\n" + table(header, rows, style, right=[*names, "NOT ADMITTED"])
+
+
+def _is_open(forecast: Forecast) -> bool:
+    return forecast.status in (Status.PENDING, Status.QUOTA_RESERVED) and not forecast.never
+
+
+def _bounds(found: Eta) -> list[str]:
+    """What holds however long jobs run; with a heading where it stands beside a forecast, or is about several."""
+    blocks = []
+    for forecast in found.forecasts:
+        lines = [] if forecast.bounds is None else bounds_lines(forecast.bounds, found.now)
+        if not lines:
+            continue
+        name = f" of {shown(forecast.workload)}" if len(found.forecasts) > 1 else ""
+        title = "" if found.unknown and not name else f"however long jobs run, the admission{name} is\n"
+        blocks.append(title + "\n".join(lines))
+    if len(blocks) >= MAX_BOUNDED < sum(map(_is_open, found.forecasts)):
+        blocks.append(f"these are the first {MAX_BOUNDED}; name another workload for its own")
+    return blocks
+
+
+def _trust(found: Eta) -> str:
+    """How such forecasts of the past turned out, or why that is unknown."""
+    record = found.record
+    if all(forecast.calibration is None for forecast in found.forecasts):
+        return "not checked against the past, as run times, arrivals or changes are given: each future counts the same"
+    elsewhere = "the intervals are corrected by what was seen on other clusters"
+    if record is None or not record.n:
+        return f"no past wait was compared: {elsewhere}"
+    if record.n < _LEAST_COMPARED:
+        waits = "wait" if record.n == 1 else "waits"
+        return f"only {record.n} past {waits} could be compared: {elsewhere}"
+    waits = "wait was" if record.n_early == 1 else "waits were"
+    share = f"{record.n_held} of {record.n} such 80% intervals held"
+    return f"checked against this cluster's past: {share}, {record.n_early} {waits} shorter, {record.n_late} longer"
 
 
 def _standing(forecast: Forecast) -> str:
@@ -184,6 +238,16 @@ def forecast_document(found: Eta, percentages: Sequence[float], release: Release
         "futuresAsked": found.n_asked,
         "isShortened": found.is_shortened,
         "seeds": [*found.seeds],
+        "unknown": found.unknown or None,
+        "nMoments": found.n_moments,
+        "record": None
+        if found.record is None
+        else {
+            "n": found.record.n,
+            "nHeld": found.record.n_held,
+            "nEarly": found.record.n_early,
+            "nLate": found.record.n_late,
+        },
         "workloads": [_workload(found, forecast, percentages) for forecast in found.forecasts],
         "assumptions": {
             "holdingQuota": given.n_running,
@@ -213,20 +277,29 @@ def forecast_document(found: Eta, percentages: Sequence[float], release: Release
 
 def _workload(found: Eta, forecast: Forecast, percentages: Sequence[float]) -> JsonValue:
     namespace, _, name = forecast.workload.partition("/")
-    quantiles: list[JsonValue] = []
-    for percentage in percentages if forecast.seconds else ():
-        after = forecast.quantile(percentage / 100)
-        is_never = isinf(after)
-        at = None if is_never else _at(after, found)
-        quantiles.append({"percent": percentage, "seconds": None if is_never else after, "time": at})
+    shares = [percentage / 100 for percentage in percentages] if forecast.seconds else []
     return {
         "namespace": namespace,
         "name": name,
         "job": forecast.job or None,
         "status": forecast.status.value,
         "since": None if forecast.since is None else format_time(forecast.since),
-        "quantiles": quantiles,
+        "quantiles": _quantiles(percentages, map(forecast.quantile, shares), found),
+        "futures": _quantiles(percentages, (quantile(forecast.seconds, share) for share in shares), found),
+        "isCalibrated": forecast.calibration is not None,
         "shareNotAdmitted": forecast.share_not_admitted if forecast.seconds else None,
         "never": forecast.never or None,
+        "bounds": bounds_value(forecast.bounds, found.now),
         "draws": [None if isinf(second) else second for second in forecast.seconds],
     }
+
+
+def _quantiles(percentages: Sequence[float], times: Iterable[float], found: Eta) -> list[JsonValue]:
+    return [
+        {
+            "percent": percentage,
+            "seconds": None if isinf(after) else after,
+            "time": None if isinf(after) else _at(after, found),
+        }
+        for percentage, after in zip(percentages, times, strict=False)
+    ]

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._spans import span
 from kueuecore._text import shown
 from kueuecore.answers.obstacles import rule_link
-from kueuecore.cli.spans import span
 from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.histories.timeline import Step, Timeline, What
 from kueuecore.times import format_time

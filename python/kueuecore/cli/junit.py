@@ -39,6 +39,9 @@ def _add_case(suite: ElementTree.Element, result: CaseResult) -> None:
     test = result.test
     names = {"classname": escaped(test.file), "name": escaped(test.name), "file": escaped(test.file)}
     case = ElementTree.SubElement(suite, "testcase", {**names, "line": str(test.line)})
+    if notice := test.configuration.experiments.notice:
+        properties = ElementTree.SubElement(case, "properties")
+        ElementTree.SubElement(properties, "property", name="experiments", value=notice)
     for failure in result.failures:
         verdict = failure.verdict
         message = escaped(f"{verdict.subject}: expected {verdict.expected}; got {verdict.got}")

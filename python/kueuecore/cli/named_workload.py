@@ -15,7 +15,7 @@ from kueuecore.world import DEFAULT_NAMESPACE, World
 
 __all__ = ["WORKLOAD_HELP", "find_workload", "named_workload"]
 
-WORKLOAD_HELP = "the workload or its job, as NAMESPACE/NAME or NAME, or the job as KIND/NAMESPACE/NAME"
+WORKLOAD_HELP = "the workload or its job, as NAMESPACE/NAME or NAME; or the job as KIND/NAMESPACE/NAME"
 _MAX_NAMED = 5
 _FILE_ENDINGS = (".yaml", ".yml", ".json", ".gz", ".engine")
 

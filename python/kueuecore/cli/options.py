@@ -11,7 +11,7 @@ from kueuecore.times import duration_ns
 __all__ = ["HISTORY_HELP", "add_inputs", "add_style", "seed", "step_seconds"]
 
 
-HISTORY_HELP = "also show what happened to this workload or job, step by step, as NAMESPACE/NAME; repeatable"
+HISTORY_HELP = "also show what happened to this job, step by step; as NAMESPACE/NAME of it or its Workload; repeatable"
 
 
 def add_inputs(add: argparse.ArgumentParser, *, takes_engines: bool = True, asks_release: bool = True) -> None:
@@ -47,7 +47,7 @@ def add_style(shown: argparse._ArgumentGroup) -> None:
     shown.add_argument(
         "--fail-on-pending",
         action="store_true",
-        help="exit with 1 if a workload is still pending at the end, or a job still waits for its Workload",
+        help="exit with 1 if a workload is still pending at the end; or a job still waits for its Workload",
     )
 
 

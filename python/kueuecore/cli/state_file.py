@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kueuecore._configuration_sources import is_configuration
-from kueuecore._file_kinds import OF_ENGINE, is_of_command, skipped_files, use_of
-from kueuecore._files import File, contents
+from kueuecore._file_kinds import OF_ENGINE, is_about_objects, is_of_command, skipped_files, use_of
+from kueuecore._files import OF_TEXT, File, contents
 from kueuecore._json import JsonObject, text_at
 from kueuecore._near_names import near_names
 from kueuecore._text import shortened
@@ -56,7 +56,7 @@ __all__ = [
 # Remedies of the Python functions, put in terms of the command.
 _REMEDIES = {
     "pass recursive=True to read its subdirectories": "add -R to read its directories too",
-    "use parse_manifests for YAML or JSON text": "check the name",
+    OF_TEXT: "check the name",
 }
 
 # Gates that would change more than they do here: `kueuecore.releases.unplayed` says what, and takes time to import.
@@ -461,7 +461,8 @@ def _notes(world: World, applied: AppliedWorld, holders: Iterable[Manifest]) -> 
     names = names_of(dict.fromkeys(shortened(object_ref(other).name) for other in unsaid))
     if names:
         yield f"note: these AdmissionChecks have no condition Active: {names}; see --assume-checks-active"
-    counts = Counter(applied.unread) - Counter(text_at(holder.object, "kind") for holder in holders)
+    said = (*holders, *(manifest for manifest in world.manifests if is_about_objects(manifest.object)))
+    counts = Counter(applied.unread) - Counter(text_at(manifest.object, "kind") for manifest in said)
     unread = {kind: n for kind, n in counts.items() if kind not in (*READ_KINDS, "Event")}
     if unread:
         kinds = ", ".join(f"{shortened(kind)} ({n})" for kind, n in unread.items())

@@ -10,7 +10,7 @@ from kueuecore.cli.upgrade_report import pull_request
 from kueuecore.cli.upgraded_settings import ChangedDefault, UpgradedSettings
 from kueuecore.upgrades import Cause, Difference, Fate, Refusal, Switch, Upgrade
 
-__all__ = ["switch_document", "upgrade_document"]
+__all__ = ["difference_document", "switch_document", "upgrade_document"]
 
 
 def upgrade_document(found: Upgrade, settings: UpgradedSettings, defaults: Sequence[ChangedDefault]) -> JsonObject:
@@ -71,7 +71,7 @@ def _cause(cause: Cause) -> JsonValue:
         kept = {"featureGates": dict(cause.kept.gates), "kept": cause.kept.n_kept}
     return {
         "switches": [switch_document(switch) for switch in cause.switches],
-        "differences": [_difference(difference) for difference in cause.differences],
+        "differences": [difference_document(difference) for difference in cause.differences],
         "keeps": kept,
     }
 
@@ -88,7 +88,8 @@ def switch_document(switch: Switch) -> JsonObject:
     }
 
 
-def _difference(difference: Difference) -> JsonValue:
+def difference_document(difference: Difference) -> JsonObject:
+    """The fields that describe a difference."""
     return {
         "kind": difference.kind,
         "key": difference.key,

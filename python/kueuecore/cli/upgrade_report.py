@@ -11,7 +11,7 @@ from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.cli.upgraded_settings import ChangedDefault, UpgradedSettings
 from kueuecore.upgrades import KINDS_FIELD, Cause, Difference, Fate, Switch, SwitchKind, Upgrade
 
-__all__ = ["pull_request", "switch_lines", "upgrade_report"]
+__all__ = ["fate_color", "fate_text", "pull_request", "switch_lines", "upgrade_report"]
 
 _MAX_SHOWN = 5
 _MAX_NAMED = 3
@@ -219,7 +219,12 @@ def _has(n: int) -> str:
 
 
 def _painted(text: str, fate: Fate | None) -> Cell:
-    return Painted(text, _COLORS.get(fate.stage, "") if fate else "")
+    return Painted(text, fate_color(fate))
+
+
+def fate_color(fate: Fate | None) -> str:
+    """The colour of what becomes of a workload; empty: none."""
+    return _COLORS.get(fate.stage, "") if fate else ""
 
 
 def fate_text(fate: Fate | None, other: Fate | None, *, with_message: bool = False) -> str:

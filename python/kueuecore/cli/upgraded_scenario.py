@@ -8,13 +8,14 @@ import math
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
+from kueuecore._spans import seconds
 from kueuecore._text import counted, shown
+from kueuecore.cli.ci_output import report_in_ci
 from kueuecore.cli.commands.compare import comparison_document, measures_table
-from kueuecore.cli.documents import document_head, release_document, yaml_document
+from kueuecore.cli.documents import document_head, experiments_document, release_document, yaml_document
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.progress import ctrl_c_raises, upgrade_progress
-from kueuecore.cli.spans import seconds
-from kueuecore.cli.streams import is_utf8, output, to_stderr, write
+from kueuecore.cli.streams import is_utf8, output, to_stderr
 from kueuecore.cli.table import Style, table
 from kueuecore.cli.upgrade_document import switch_document
 from kueuecore.cli.upgrade_report import switch_lines
@@ -55,24 +56,29 @@ def upgrade_scenario_command(options: argparse.Namespace) -> int:
         to_stderr(*(f"warning: {shown(warning)}" for warning in found.comparison.warnings))
     match options.output:
         case "json":
-            write(json.dumps(_document(found), indent=2) + "\n")
+            text = json.dumps(_document(found), indent=2) + "\n"
         case "yaml":
-            write(yaml_document(_document(found), is_ascii=not is_utf8()))
+            text = yaml_document(_document(found), is_ascii=not is_utf8())
         case form:
             style = Style.of(output(), options.color)
-            write(_report(found, style.wide() if form == "wide" else style) + "\n")
+            text = _report(found, style.wide() if form == "wide" else style) + "\n"
+    report_in_ci(options, "kueuecore upgrade", text, lambda: _report(found, Style()))
     return ExitCode.PENDING if options.fail_on_difference and found.comparison.is_any else ExitCode.OK
 
 
 def _report(found: ScenarioUpgrade, style: Style) -> str:
-    total = found.comparison.total
-    jobs = counted(total.n_jobs, "job")
+    return "\n".join([*found.comparison.notices[1], _differences(found, style)])
+
+
+def _differences(found: ScenarioUpgrade, style: Style) -> str:
+    jobs = counted(found.comparison.total.n_jobs, "job")
     if not found.comparison.is_any:
         return f"Nothing changes: {jobs} fare the same under {found.old.title} and {found.new.title}"
     between = f"{found.old.title} -> {found.new.title.removeprefix('Kueue ')}"
-    n_same = total.n_jobs - total.n_less - total.n_more
-    head = f"{between}: of {jobs}, {total.n_less} wait less, {total.n_more} wait longer, {n_same} unchanged"
-    parts = [head, measures_table(total, style, heads=(found.old.name, found.new.name))]
+    new = found.comparison.total[found.comparison.others[0]]
+    n_same = found.comparison.total.n_jobs - new.n_less - new.n_more
+    head = f"{between}: of {jobs}, {new.n_less} wait less, {new.n_more} wait longer, {n_same} unchanged"
+    parts = [head, measures_table(found.comparison, style)]
     if found.first is not None:
         parts.append(_first(found.first, found.seed))
     parts += ["\n".join(switch_lines(cause.switch, style)) for cause in found.causes]
@@ -118,6 +124,7 @@ def _document(found: ScenarioUpgrade) -> JsonObject:
     first = found.first
     return {
         **document_head(found.new),
+        **experiments_document(found.comparison.experiments[1]),
         "from": release_document(found.old),
         **comparison_document(found.comparison),
         "seedOfCauses": found.seed,

@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
 def add_watch(out: argparse._ArgumentGroup) -> None:
     """Add `--watch`."""
-    help_text = "follow the cluster, and print the answer again whenever it changes, until Ctrl-C"
+    help_text = "follow the cluster, and print the answer whenever it changes; until Ctrl-C"
     out.add_argument("-w", "--watch", action="store_true", help=help_text)
 
 

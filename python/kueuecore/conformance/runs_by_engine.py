@@ -34,7 +34,7 @@ class _Played:
             config["cycleStepMs"] * SECOND_NS // 1000,
             most_cycles,
             config.get("evictionSeconds", 0) * SECOND_NS,
-            (keeps_messages, True, True),
+            (keeps_messages, True, True, True, False),
         )
         recorded = config.get("quietCycles"), config.get("timers") != "WhenDue"
         core = self.seen.engine._core

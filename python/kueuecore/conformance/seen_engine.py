@@ -7,6 +7,7 @@ from typing import Any
 
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
+from kueuecore.experiments import Experiments
 from kueuecore.states import Stage
 from kueuecore.times import SECOND_NS, nanoseconds
 
@@ -30,6 +31,7 @@ class SeenEngine:
         )
         if "changes" in case:
             configuration = configuration.switched(case["changes"])
+        configuration = configuration.with_experiments(Experiments.of(case["config"].get("experiments", {})))
         self.engine = Engine(configuration, models_readiness=True)
         self.now = nanoseconds(case["config"]["now"])
         self.engine.apply(list(objects), now=self.now - seconds_before * SECOND_NS, trusted=True)

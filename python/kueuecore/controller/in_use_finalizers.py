@@ -13,14 +13,15 @@ from kueuecore.engine import Engine
 from kueuecore.jobs.workload_builder import RESOURCE_IN_USE
 from kueuecore.writes import Answer, Verb, Write, patch_of
 
-__all__ = ["InUseFinalizers", "with_finalizer"]
+__all__ = ["IN_USE_KINDS", "InUseFinalizers", "with_finalizer"]
 
-_KINDS = frozenset({"AdmissionCheck", "ClusterQueue", "ResourceFlavor", "Topology"})
+IN_USE_KINDS = frozenset({"AdmissionCheck", "ClusterQueue", "ResourceFlavor", "Topology"})
+"""The kinds that get the finalizer, and lose it; Workloads are another matter."""
 
 
 def with_finalizer(manifest: JsonObject) -> JsonObject:
     """Return an object that has the finalizer, if its kind gets it; the same one otherwise."""
-    if text_at(manifest, "kind") not in _KINDS or _has_finalizer(manifest):
+    if text_at(manifest, "kind") not in IN_USE_KINDS or _has_finalizer(manifest):
         return manifest
     return {**manifest, "metadata": {**object_at(manifest, "metadata"), "finalizers": _changed(manifest)}}
 
@@ -45,7 +46,7 @@ class InUseFinalizers(SideController):
 
     def note(self, key: Key, manifest: JsonObject | None, at: int) -> None:
         """Take in the stored version of an object; `None` if it was deleted."""
-        if key[0] not in _KINDS:
+        if key[0] not in IN_USE_KINDS:
             return
         self._n_users.subtract(self._used_by.pop(key, ()))
         if manifest is not None and (used := frozenset(_used_by(manifest))):
@@ -68,7 +69,7 @@ class InUseFinalizers(SideController):
     def refused(self, write: Write, answer: Answer, *, at: int) -> bool:
         """Retry a refused write after a pause, or as soon as a watch shows another version."""
         ref = write.object
-        is_own = ref.kind in _KINDS and write.verb is Verb.PATCH
+        is_own = ref.kind in IN_USE_KINDS and write.verb is Verb.PATCH
         if is_own:
             self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
         return is_own

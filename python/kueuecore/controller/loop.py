@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -28,6 +28,7 @@ from kueuecore.controller.pod_releases import PodReleases
 from kueuecore.controller.queue_statuses import QueueStatuses
 from kueuecore.controller.retention import Retention
 from kueuecore.controller.side_controllers import SideController
+from kueuecore.controller.unwritten_releases import UnwrittenReleases
 from kueuecore.controller.variant_families import VariantFamilies
 from kueuecore.controller.versions import Version, key_of
 from kueuecore.controller.watched_kinds import OF_NODES, SOMETIMES_WATCHED, WATCHED, is_of_another_group
@@ -59,6 +60,8 @@ class Controller:
         configuration: Kueue's Configuration.
         models_readiness: Whether you call `note_readiness` for all jobs. If not, `waitForPodsReady`, which Kueue has on
             by default, only applies if the Configuration names it.
+        batches_retries: Whether parked workloads are retried a second after the change that may let them in, as in a
+            running Kueue, and not in the next turn (rules/05 §3.1).
         considered: Called with every head of a cycle and its outcome. Costs nothing if absent.
         metrics: Counts what is decided and written.
         checks: The controllers that decide on AdmissionChecks; other checks may be written by others. Watch `kinds`.
@@ -82,6 +85,7 @@ class Controller:
         configuration: Configuration | None = None,
         *,
         models_readiness: bool = False,
+        batches_retries: bool = True,
         considered: Callable[[Considered], None] | None = None,
         metrics: Metrics | None = None,
         checks: Sequence[CheckController] = (),
@@ -93,7 +97,7 @@ class Controller:
             raise TypeError(f"considered must be a function, not {type(considered).__name__}")
         if metrics is not None:
             _arguments.instance("metrics", metrics, Metrics)
-        self.engine = Engine(configuration, models_readiness=models_readiness)
+        self.engine = Engine(configuration, models_readiness=models_readiness, batches_retries=batches_retries)
         """The engine, for reading. Make changes through the controller."""
         self._considered = considered
         self._metrics = metrics
@@ -101,6 +105,7 @@ class Controller:
         store = ObjectStore({**self._check_reviews.kinds, **WATCHED, **SOMETIMES_WATCHED})
         self._workloads = WorkloadRecords()
         self._writes = OpenWrites(self.engine, self._workloads)
+        self._releases = UnwrittenReleases(self.engine, self._workloads, self._writes)
         self._idle_cycles = IdleCycles(self.engine)
         self._of_nodes = OF_NODES if _arguments.flag("watches_nodes", watches_nodes) else {}
         settings = self.engine.configuration
@@ -235,10 +240,12 @@ class Controller:
         family_writes = self._families.review_settled(at)
         self._reconcile(at)
         failures = self._answers.open_failures(at)
+        self._releases.put_back(at)
         decision = self._scheduler.cycle(at)
         self._note(decision)
-        self._reconcile(at)
+        self._workloads.hold(self._releases.without_repeats(self.engine.reconcile(at)))
         writes = self._writes.open(at)
+        self._releases.note_open()
         if self._check_reviews.controllers:
             self._check_reviews.review_settled(self.engine, self._workloads, at)
             self._reconcile(at)
@@ -351,6 +358,14 @@ class Controller:
         known = self._workloads.get(_arguments.workload_key(namespace, name))
         return None if known is None else known.data
 
+    def objects(self, kinds: Collection[str]) -> tuple[JsonObject, ...]:
+        """Return the objects of some kinds as the API server has them, in order of arrival. Do not change them.
+
+        Args:
+            kinds: Kinds that are watched.
+        """
+        return tuple(self._objects.store.of_kinds(kinds))
+
     def may_run(self, name: str, *, namespace: str) -> bool:
         """Return whether the job of a Workload may run: once Admitted is written, until its eviction or end is."""
         known = self._workloads.get(_arguments.workload_key(namespace, name))
@@ -390,6 +405,7 @@ class Controller:
         now: TimeLike,
         configuration: Configuration | None = None,
         models_readiness: bool = False,
+        batches_retries: bool = True,
         considered: Callable[[Considered], None] | None = None,
         metrics: Metrics | None = None,
         checks: Sequence[CheckController] = (),
@@ -406,6 +422,7 @@ class Controller:
             now: The time.
             configuration: As for a new one; it is not saved.
             models_readiness: As for a new one.
+            batches_retries: As for a new one.
             considered: As for a new one.
             metrics: As for a new one.
             checks: As for a new one; they receive every saved object.
@@ -420,6 +437,7 @@ class Controller:
         controller = cls(
             configuration,
             models_readiness=models_readiness,
+            batches_retries=batches_retries,
             considered=considered,
             metrics=metrics,
             checks=checks,

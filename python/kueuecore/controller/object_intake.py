@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kueuecore._json import JsonObject
 from kueuecore.controller.check_reviews import CheckReviews
+from kueuecore.controller.estimates import is_estimate
 from kueuecore.controller.idle_cycles import IdleCycles
 from kueuecore.controller.metrics import Metrics
 from kueuecore.controller.object_store import ObjectStore
@@ -130,8 +131,9 @@ class ObjectIntake:
         if is_workload:
             self._check_reviews.observe(manifest, now=at)
         # Nodes send heartbeats.
+        before = self.store.get(key)
         is_heartbeat = n_changes is not None and n_changes == self._engine._core._n_cluster_changes()
-        if not is_heartbeat and not is_answer(manifest, self.store.get(key)):
+        if not is_heartbeat and not is_answer(manifest, before) and not is_estimate(manifest, before):
             self.has_news |= not is_echo
             self._idle_cycles.end()
             if key[0] == "ClusterQueue":

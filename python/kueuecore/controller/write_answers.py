@@ -79,19 +79,20 @@ class WriteAnswers:
         if self._metrics is not None:
             self._metrics.count_write(write, known.data, after)
         known.write = known.newer = None
-        if known.is_ahead:
+        version = Version.of(after)
+        is_overtaken = newer is not None and Version.of(newer).is_newer_than(version)
+        if is_ahead or is_overtaken:
             # What the engine has decided since is decided again.
             known.events.clear()
         known.telling, known.is_ahead = NOTHING, False
         self.preemptions.answered(key, is_written=True)
         self._idle_cycles.end()
-        version = Version.of(after)
         if answer is not None:
             self._objects.store.put(("Workload", *key), version, after, at)
         known.data = after
         self._engine.confirm(write.name, namespace=write.namespace)
         self._writes.mark_changed()
-        if newer is not None and Version.of(newer).is_newer_than(version):
+        if newer is not None and is_overtaken:
             self._objects.take(("Workload", *key), Version.of(newer), newer, at)
         elif is_ahead or not self._workloads.is_marked(key) or self._writes.is_stored(known):
             self._objects.take(("Workload", *key), version, after, at, is_echo=not is_ahead)

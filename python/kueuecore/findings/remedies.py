@@ -16,7 +16,7 @@ from kueuecore.scenarios.edits import Edit
 from kueuecore.states import WorkloadState
 from kueuecore.world import DEFAULT_NAMESPACE, key_of
 
-__all__ = ["Change", "advice", "fewer_policies", "ways_to_pass"]
+__all__ = ["Change", "advice", "fewer_policies", "helpful", "more_policies", "ways_to_pass"]
 
 
 class Change(NamedTuple):
@@ -39,12 +39,22 @@ def advice(facts: Facts, changes: Iterable[Change], is_well: Callable[[Facts], b
         is_well: Whether the problem is gone from the changed objects.
         otherwise: The instruction if none helps.
     """
-    tried = (
-        (change, with_objects(facts, [_changed(assignment, change) for assignment in facts.given]))
-        for change in changes
-    )
-    helpful = [str(change) for change, changed in tried if changed is not None and is_well(changed)]
-    return f"any of these would stop it: {'; '.join(helpful)}" if helpful else otherwise
+    found = [str(change) for change in helpful(facts, changes, is_well)]
+    return f"any of these would stop it: {'; '.join(found)}" if found else otherwise
+
+
+def helpful(facts: Facts, changes: Iterable[Change], is_well: Callable[[Facts], bool]) -> Iterator[Change]:
+    """Try changes, each alone, and yield those that help.
+
+    Args:
+        facts: As in `advice`.
+        changes: As in `advice`; those that Kueue would refuse help nobody.
+        is_well: As in `advice`.
+    """
+    for change in changes:
+        changed = with_objects(facts, [_changed(assignment, change) for assignment in facts.given])
+        if changed is not None and is_well(changed):
+            yield change
 
 
 def fewer_policies(facts: Facts) -> Iterator[Change]:
@@ -64,17 +74,21 @@ def ways_to_pass(facts: Facts, state: WorkloadState) -> Iterator[Change]:
     local_queue = facts.local_queues.get((state.namespace or DEFAULT_NAMESPACE, state.local_queue))
     if local_queue is not None and number(object_at(local_queue.object, "spec", "fairSharing").get("weight")) == 0:
         yield Change(object_ref(local_queue.object), "fairSharing.weight", 1)
-    queue = facts.cluster_queues[state.cluster_queue or ""].object
-    spec = object_at(queue, "spec")
+    yield from more_policies(facts.cluster_queues[state.cluster_queue or ""].object)
+
+
+def more_policies(cluster_queue: JsonObject) -> Iterator[Change]:
+    """Let the workloads of a ClusterQueue wait in a strict order, or preempt more."""
     wanted = [
         ("queueingStrategy", "StrictFIFO"),
         ("preemption.withinClusterQueue", "LowerPriority"),
         ("preemption.withinClusterQueue", "LowerOrNewerEqualPriority"),
+        ("preemption.reclaimWithinCohort", "LowerPriority"),
         ("preemption.reclaimWithinCohort", "Any"),
     ]
     for field, value in wanted:
-        if text_at(spec, *field.split(".")) != value:
-            yield Change(object_ref(queue), field, value)
+        if text_at(cluster_queue, "spec", *field.split(".")) != value:
+            yield Change(object_ref(cluster_queue), field, value)
 
 
 def _changed(manifest: Manifest, change: Change) -> Manifest:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.api_server import ApiServer, RefusedError
-from kueuecore.controller import Controller, JobController
+from kueuecore.controller import Controller, JobController, Metrics
 from kueuecore.controller.in_use_finalizers import with_finalizer
 from kueuecore.controller.watched_kinds import SOMETIMES_WATCHED
 from kueuecore.engine import Engine
@@ -48,6 +48,7 @@ class Node:
         waits = settings.configuration is not None and settings.configuration.names_wait_for_pods_ready
         managed = JobsConfiguration.of(settings.configuration)
         self._managed = managed if waits else replace(managed, waits_for_pods_ready=False)
+        self._metrics: Metrics | None = None
         self._webhooks = JobWebhooks(self.api, settings.configuration)
         self.controller, self._jobs = self._begun()
         """Kueue's scheduler in the current process."""
@@ -115,6 +116,10 @@ class Node:
         """Return an object; None if there is none."""
         return self.api.find(kind, name, namespace=namespace)
 
+    def metrics_text(self) -> str:
+        """Return Kueue's metrics in Prometheus' text format; empty unless the settings ask for them."""
+        return "" if self._metrics is None else self._metrics.text(self.controller.engine)
+
     def running(self) -> frozenset[ObjectRef]:
         """The jobs that have pods here."""
         return self.kubernetes.running()
@@ -164,7 +169,12 @@ class Node:
             checks.append(ProvisioningController.of(configuration))
         # The manager reads the queues of its workers at once; nothing reads its own.
         delay = 0 if self.name else None
-        controller = Controller(configuration, checks=checks, status_delay_seconds=delay)
+        # A new process counts from zero.
+        self._metrics = Metrics() if self._settings.has_metrics else None
+        # As in a simulation of one cluster.
+        controller = Controller(
+            configuration, batches_retries=False, checks=checks, status_delay_seconds=delay, metrics=self._metrics
+        )
         return controller, JobController(controller, configuration=self._managed)
 
     def next_wake(self) -> int | None:

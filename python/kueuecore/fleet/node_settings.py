@@ -22,6 +22,7 @@ class NodeSettings:
         checks: Creates the check controllers of a new Kueue process.
         capacity: Provisions capacity for ProvisioningRequests. If set, Kueue handles provisioning checks.
         starts_pods: Whether pods become ready. If not, the cluster has quota for jobs that it cannot run.
+        has_metrics: Whether it counts for Kueue's metrics, which `Node.metrics_text` returns.
 
     Example:
         >>> from kueuecore.provisioning import QueuedCapacity, Stock
@@ -38,6 +39,7 @@ class NodeSettings:
     checks: Callable[[], Sequence[CheckController]] = tuple
     capacity: CapacityProvider | None = None
     starts_pods: bool = True
+    has_metrics: bool = False
 
     def __post_init__(self) -> None:
         """Validate the arguments."""
@@ -48,6 +50,7 @@ class NodeSettings:
             check_sampling(self.configuration)
         if self.capacity is not None and not isinstance(self.capacity, CapacityProvider):
             raise TypeError(f"capacity must be a CapacityProvider, not {type(self.capacity).__name__}")
-        starts: object = self.starts_pods
-        if not isinstance(starts, bool):
-            raise TypeError(f"starts_pods must be True or False, not {type(starts).__name__}")
+        flags: dict[str, object] = {"starts_pods": self.starts_pods, "has_metrics": self.has_metrics}
+        for name, given_flag in flags.items():
+            if not isinstance(given_flag, bool):
+                raise TypeError(f"{name} must be True or False, not {type(given_flag).__name__}")

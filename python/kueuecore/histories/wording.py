@@ -9,7 +9,7 @@ from kueuecore.histories.facts import Facts, Found
 from kueuecore.histories.timeline import Step, What
 from kueuecore.times import format_time
 
-__all__ = ["step_of", "why_it_gave_way"]
+__all__ = ["rule_of_preemption", "step_of", "why_it_gave_way"]
 
 # rules/04 §4.1, §5.4; rules/09 §4.4.
 _PREEMPTION_RULES = {
@@ -100,6 +100,11 @@ def step_of(found: Found) -> Step:
     )
 
 
+def rule_of_preemption(reason: str) -> str:
+    """Return the section of the rules for a preemption with this reason, such as `InClusterQueue`."""
+    return _PREEMPTION_RULES.get(reason, "04 §8")
+
+
 def why_it_gave_way(facts: Facts, *, victim: str) -> str:
     """Say by which of Kueue's rules a workload had to give way (rules/04 §1, §4.1, §5); empty if that is unknown.
 
@@ -183,7 +188,7 @@ def _preempted(found: Found) -> tuple[str, str]:
         whose = f"Workload of {facts.by_owner}" if facts.by_owner else "workload"
         who = f"a {whose} that is gone (UID {facts.by_uid})" if facts.by_uid else f"a {whose}"
     why = why_it_gave_way(facts, victim="this one")
-    return _PREEMPTION_RULES.get(facts.why, "04 §8"), f"preempted by {who}" + (f": {why}" if why else "")
+    return rule_of_preemption(facts.why), f"preempted by {who}" + (f": {why}" if why else "")
 
 
 def _evicted(found: Found) -> tuple[str, str]:

@@ -66,6 +66,7 @@ def installed_frameworks(release: Release) -> tuple[str, ...]:
 
 # More than 32 bits can hold.
 _NO_PRIORITY = 2**31
+_PRIORITIES = range(-(2**31), _NO_PRIORITY)
 
 
 def default_namespace_selector(kueue_namespace: str = "kueue-system") -> LabelSelector:
@@ -270,9 +271,9 @@ class Surroundings:
                     flavors[name] = plain
                 case "kueue.x-k8s.io", "Workload":
                     workloads[namespace, name] = plain
-                case "kueue.x-k8s.io", "WorkloadPriorityClass" if abs(value) < _NO_PRIORITY:
+                case "kueue.x-k8s.io", "WorkloadPriorityClass" if value in _PRIORITIES:
                     workload_classes[name] = value
-                case "scheduling.k8s.io", "PriorityClass" if abs(value) < _NO_PRIORITY:
+                case "scheduling.k8s.io", "PriorityClass" if value in _PRIORITIES:
                     classes[name] = value
                     if plain.get("globalDefault") is True:
                         defaults[name] = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -20,7 +21,7 @@ from kueuecore.jobs.rejections import required
 from kueuecore.jobs.update_validation import change_problems, is_change_looked_at
 from kueuecore.jobs.webhook_defaults import with_webhook_defaults
 
-__all__ = ["JobVerdict", "Refuser", "verdict_on_change", "verdict_on_creation"]
+__all__ = ["JobVerdict", "Refuser", "mutation", "verdict_on_change", "verdict_on_creation"]
 
 
 class Refuser(StrEnum):
@@ -91,6 +92,30 @@ def verdict_on_change(
     if not is_change_looked_at(old, new, integration, surroundings):
         return verdict
     return _refused(verdict, change_problems(old, new, integration, surroundings), Refuser.VALIDATING_WEBHOOK)
+
+
+def mutation(
+    raw: JsonObject, integration: Integration, surroundings: Surroundings, *, is_new: bool
+) -> tuple[JsonObject, JsonObject]:
+    """Return a job before and after its mutating webhook, both with the API server's defaults.
+
+    A job whose fields have other types than the kind's is left alone: the server refuses it later.
+
+    Args:
+        raw: The job as it reaches the webhook.
+        integration: Its kind.
+        surroundings: The objects around it.
+        is_new: Whether it is created; a change is mutated for serving kinds alone.
+
+    Raises:
+        OwnerError: Its owners cannot be followed to the top: the webhook refuses it.
+    """
+    is_asked = (is_new or integration.is_serving) and has_webhook(integration, surroundings)
+    shape = {"metadata": METADATA, **integration.fields}
+    if not is_asked or field_problems(raw, shape) or integration.shape_problems(raw):
+        return raw, raw
+    before = integration.with_defaults(raw)
+    return before, with_webhook_defaults(copy.deepcopy(before), integration, surroundings)
 
 
 def _arrived(raw: JsonObject, integration: Integration, surroundings: Surroundings) -> JobVerdict:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from kueuecore._arguments import flag, text
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 
-__all__ = ["NO_UID", "is_variant", "owner_reference", "uid_of", "variant_name", "workload_name"]
+__all__ = ["NO_UID", "is_variant", "owner_reference", "uid_of", "variant_name", "workload_name", "workload_names"]
 
 NO_UID = "00000000-0000-0000-0000-000000000000"
 """Stands for the owner's UID in a Workload if the job has none, as a job in a file before a server stores it."""
@@ -36,7 +36,13 @@ def workload_name(
     kind, group, extra = text("kind", kind), text("group", group), text("extra", extra)
     owner_name, uid, short = text("owner_name", owner_name), text("uid", uid), flag("short", short)
     hashed = [kind, group, owner_name, uid, *([extra] if extra else [])]
-    return _hashed(f"{kind.lower()}-{owner_name}", hashed, short=short)
+    return _hashed(f"{kind.lower()}-{owner_name}", "\n".join(hashed), short=short)
+
+
+def workload_names(owner_names: Iterable[str], *, kind: str, group: str, short: bool) -> list[str]:
+    """Return the names of the Workloads of many objects without UIDs."""
+    hashed, prefix = f"{kind}\n{group}\n", f"{kind.lower()}-"
+    return [_hashed(f"{prefix}{name}", f"{hashed}{name}\n", short=short) for name in owner_names]
 
 
 def variant_name(parent_name: str, *, kind: str, group: str, uid: str, flavor: str, short: bool = False) -> str:
@@ -56,15 +62,16 @@ def variant_name(parent_name: str, *, kind: str, group: str, uid: str, flavor: s
     """
     # Kueue fails for a name without a hyphen; here the whole name is used.
     base = parent_name.rpartition("-")[0] if "-" in parent_name else parent_name
-    return _hashed(f"{base}-variant-{flavor}", [kind, group, parent_name, uid, flavor], short=short)
+    return _hashed(f"{base}-variant-{flavor}", "\n".join([kind, group, parent_name, uid, flavor]), short=short)
 
 
-def _hashed(prefix: str, parts: Sequence[str], *, short: bool) -> str:
-    """Return a prefix, cut if it is too long, and a hash of some parts."""
-    digest = hashlib.sha1("\n".join(parts).encode(errors="replace"), usedforsecurity=False).hexdigest()
+def _hashed(prefix: str, text: str, *, short: bool) -> str:
+    """Return a prefix, cut if it is too long, and a hash of a text."""
+    digest = hashlib.sha1(text.encode(errors="replace"), usedforsecurity=False).hexdigest()
     longest = (63 if short else 253) - 1 - _HASH_LENGTH
-    cut = prefix.encode(errors="replace")[:longest].decode(errors="ignore")
-    return f"{cut}-{digest[:_HASH_LENGTH]}"
+    if len(prefix) > longest or not prefix.isascii():
+        prefix = prefix.encode(errors="replace")[:longest].decode(errors="ignore")
+    return f"{prefix}-{digest[:_HASH_LENGTH]}"
 
 
 def owner_reference(job: JsonObject, *, controller: bool) -> JsonObject:

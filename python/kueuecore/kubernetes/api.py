@@ -172,7 +172,7 @@ class Api:
         except HTTPError as error:
             raise UnansweredError(f"{method} {path}: {error}") from error
 
-    def watch(self, path: str, *, since: str) -> Iterator[tuple[JsonObject, bytes]]:
+    def watch(self, path: str, *, since: str, selector: str = "") -> Iterator[tuple[JsonObject, bytes]]:
         """Start a watch; yield its events, until the server or 75 seconds of silence end it.
 
         With each comes its object's JSON as it was sent; empty if the line is not written as API servers do.
@@ -180,6 +180,7 @@ class Api:
         Args:
             path: The path of all objects of a kind.
             since: The `resourceVersion` of the list, or of the last event.
+            selector: A selector of labels; empty: all objects.
 
         Raises:
             RefusedError: The server refuses.
@@ -188,6 +189,7 @@ class Api:
         """
         query = {"watch": "true", "allowWatchBookmarks": "true"}
         query |= {"timeoutSeconds": str(_WATCH_SECONDS), "resourceVersion": since}
+        query |= {"labelSelector": selector} if selector else {}
         return self._events(path, self._open("GET", path, None, query, "application/json", _SILENT_SECONDS))
 
     def _events(self, path: str, answer: urllib3.BaseHTTPResponse) -> Iterator[tuple[JsonObject, bytes]]:

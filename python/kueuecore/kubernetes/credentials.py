@@ -20,7 +20,7 @@ from urllib3.util import parse_url
 
 from kueuecore._text import logged, quoted
 
-__all__ = ["Client", "Context", "Credentials", "context_at", "credentials_at"]
+__all__ = ["Client", "Context", "Credentials", "context_at", "credentials_at", "usable"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
 # Files with tokens and certificates are renewed long before the old ones expire.
@@ -134,14 +134,14 @@ def credentials_at(
     if server:
         found = Configuration()
         found.host = _checked(server)
-        return _usable(Credentials(found))
+        return usable(Credentials(found))
     if kubeconfig is None and context is None and Path(config.incluster_config.SERVICE_TOKEN_FILENAME).is_file():
         found = Configuration()
         config.load_incluster_config(client_configuration=found)
-        return _usable(Credentials(found, _FILE_SECONDS))
+        return usable(Credentials(found, _FILE_SECONDS))
     place = str(kubeconfig or kube_config.KUBE_CONFIG_DEFAULT_LOCATION)
     try:
-        return _usable(_of_kubeconfig(place, context))
+        return usable(_of_kubeconfig(place, context))
     except ConfigException as error:
         raise ConfigException(f"{place}: {str(error).removeprefix('Invalid kube-config file. ')}") from None
     # The file's content may have any shape.
@@ -207,7 +207,12 @@ def _of_kubeconfig(place: str, context: str | None) -> Credentials:
     return Credentials(found, _FILE_SECONDS if has_files else None)
 
 
-def _usable(credentials: Credentials) -> Credentials:
+def usable(credentials: Credentials) -> Credentials:
+    """Check credentials, and set what the client needs besides.
+
+    Raises:
+        ConfigException: They cannot be sent.
+    """
     found = credentials.configuration
     # Credentials are read again here, from wherever they came.
     found.refresh_api_key_hook = None

@@ -21,7 +21,7 @@ from kueuecore.kubernetes.api import Api
 from kueuecore.kubernetes.requests import Sending
 from kueuecore.kubernetes.sender import Stream, Task
 from kueuecore.kubernetes.watches import News
-from kueuecore.kubernetes.webhook_objections import WebhookObjections
+from kueuecore.kubernetes.webhooks.objections import WebhookObjections
 from kueuecore.manifests import object_ref
 from kueuecore.provisioning import ProvisioningController
 from kueuecore.times import SECOND_NS, format_time
@@ -128,7 +128,7 @@ class Decider:
             self._send(lane, writes, self._done, Stream.WORKLOADS)
         for lane, writes in groupby(turn.objects, key=_lane):
             self._send(lane, writes, self._done, Stream.OBJECTS)
-        self._emit(event.manifest(self._time, uid=self._uid(event)) for event in turn.events)
+        self.emit(event.manifest(self._time, uid=self._uid(event)) for event in turn.events)
         now = self._now()
         times = [self.loop.next_wake(now), self.jobs.next_wake(now)]
         return min((other for other in times if other is not None), default=None)
@@ -138,14 +138,14 @@ class Decider:
         for objection in self._objections.take():
             extra = {"object": str(object_ref(objection.object)), "problem": logged(objection.message)}
             _LOGGER.warning("used, though Kueue's webhooks would refuse it", extra=extra)
-            self._emit([objection.event.manifest(self._time)])
+            self.emit([objection.event.manifest(self._time)])
 
     def _carry_out(self, work: JobWork) -> None:
         if work.waits_for:
             _LOGGER.info("job waits", extra={"job": str(work.job), "for": logged(work.waits_for)})
         if not work.requests:
             # Without requests it is done: a late report would be mistaken for that of the job's next requests.
-            self._emit(event.manifest(self._time) for event in work.events)
+            self.emit(event.manifest(self._time) for event in work.events)
             return
         self._send(work.job, work.requests, partial(self._request_done, work), Stream.JOBS)
 
@@ -165,11 +165,11 @@ class Decider:
 
         self._requests(lane, Sending(self.api, tuple(writes), sent, asks_after), stream)
 
-    def _emit(self, manifests: Iterable[JsonObject]) -> None:
+    def emit(self, manifests: Iterable[JsonObject]) -> None:
+        """Create Events, those about one object in order."""
         for event in manifests:
             # Clusters keep Events for an hour; `kueuecore history` finds them here after that.
             _LOGGER.info("event", extra=_logged(event))
-            # Events about one object are kept in order.
             self._create_event(text_at(event, "involvedObject", "uid"), event)
 
     # Outcomes.
@@ -182,18 +182,19 @@ class Decider:
             _LOGGER.warning("answer not understood", extra={"workload": write.object.key, "error": logged(error)})
             self._send(_lane(write), (write,), self._done, Stream.WORKLOADS, asks_after=_ASKS_AFTER_SECONDS)
             return
-        self._take_answer(answer)
+        self.take_answer(answer)
         if answer.is_accepted:
-            self._emit(write.event_manifests(self._time))
+            self.emit(write.event_manifests(self._time))
 
     def _request_done(self, work: JobWork, request: Write, answer: Answer) -> None:
-        self._take_answer(answer)
+        self.take_answer(answer)
         if not answer.is_accepted or request is work.requests[-1]:
             self.jobs.done(work.job, answer, now=self._now())
         if answer.is_accepted and request is work.requests[-1]:
-            self._emit(event.manifest(self._time) for event in work.events)
+            self.emit(event.manifest(self._time) for event in work.events)
 
-    def _take_answer(self, answer: Answer) -> None:
+    def take_answer(self, answer: Answer) -> None:
+        """Take in the object of an answer before a watch shows it; not of this decider's own writes of Workloads."""
         if answer.object is None:
             return
         try:

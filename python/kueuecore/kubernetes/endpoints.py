@@ -1,14 +1,12 @@
-"""Serves metrics and health over HTTP."""
+"""Serves metrics and health."""
 
 from __future__ import annotations
 
-import logging
+import gzip
 import queue
-import socket
-import threading
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import (
     GC_COLLECTOR,
@@ -17,31 +15,29 @@ from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
-    MetricsHandler,
 )
-from prometheus_client.core import Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from kueuecore.errors import KueuecoreError
+from kueuecore._json import JsonObject
+from kueuecore._text import escaped
+from kueuecore.kubernetes.https.delegated_access import AccessUnknownError, DelegatedAccess, bearer_token
+from kueuecore.kubernetes.https.messages import Handler, Request, Response, ServerLimits
+from kueuecore.kubernetes.https.server import HttpServer, ListenError
+from kueuecore.kubernetes.https.tls import TlsContexts
 from kueuecore.kubernetes.settings import Address
 from kueuecore.releases import Release
 from kueuecore.version import version
 
-__all__ = ["Health", "ListenError", "ProcessMetrics", "serve_health", "serve_metrics"]
+if TYPE_CHECKING:
+    from kueuecore.kubernetes.forecasting import Outlook
 
-_LOGGER = logging.getLogger("kueuecore.kubernetes")
-# Both IPv4 and IPv6, if the machine has both.
-_EVERYWHERE = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"
-_MAX_CONNECTIONS = 32
-_PATIENCE_SECONDS = 10.0
+__all__ = ["Health", "ListenError", "ProcessMetrics", "serve_health", "serve_metrics"]
 
 Health = Callable[[], "dict[str, str]"]
 """Returns problems by subject; empty if all is well."""
-
-
-class ListenError(KueuecoreError):
-    """It is not possible to listen on an address."""
 
 
 class ProcessMetrics:
@@ -88,9 +84,60 @@ class ProcessMetrics:
         compared.labels("agreed").set_function(agreed)
         compared.labels("differed").set_function(differed)
 
+    def judged(self, *, known: Callable[[], int], failed: Callable[[], int]) -> Callable[[str, str], None]:
+        """Show what a dry run has judged.
+
+        Args:
+            known: How many different differences it knows.
+            failed: How many writes to its journal have failed.
+
+        Returns:
+            Counts a decision: takes its kind and the verdict.
+        """
+        about = "Decisions of Kueue that the dry run beside it has judged, by kind."
+        counter = Counter("kueuecore_dry_run_judged", about, ("kind", "verdict"), registry=self.registry)
+        about = "Differences that are known, each counted once."
+        Gauge("kueuecore_dry_run_differences", about, registry=self.registry).set_function(known)
+        about = "Writes to the journal that have failed."
+        Gauge("kueuecore_dry_run_journal_errors", about, registry=self.registry).set_function(failed)
+        return lambda kind, verdict: counter.labels(kind, verdict).inc()
+
+    def forecast(self, outlook: Callable[[], Outlook | None], shares: Sequence[float]) -> None:
+        """Show forecasts of when the first workload of each ClusterQueue is admitted.
+
+        Args:
+            outlook: Returns the newest ones; None: there are none.
+            shares: Their quantiles.
+        """
+        self.registry.register(_Forecasts(outlook, shares))
+
     def show(self, page: Callable[[], str]) -> None:
         """Have the registry also show a page of metrics in the Prometheus text format."""
         self.registry.register(_Page(page))
+
+
+class _Forecasts(Collector):
+    def __init__(self, outlook: Callable[[], Outlook | None], shares: Sequence[float]) -> None:
+        self._outlook, self._shares = outlook, shares
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing: there may be no forecast."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the families, as far as there are forecasts."""
+        found = self._outlook()
+        if found is None:
+            return
+        about = "Seconds until the first workload that waits in a ClusterQueue is admitted, by probability."
+        waits = GaugeMetricFamily("kueuecore_forecast_wait_seconds", about, labels=("cluster_queue", "quantile"))
+        for name, seconds in sorted(found.waits.items()):
+            for share, second in zip(self._shares, seconds, strict=True):
+                waits.add_metric((name, f"{share:g}"), second)
+        yield waits
+        if found.held_ratio is not None:
+            about = "Share of the 80 % intervals forecast for moments of the past that held."
+            yield GaugeMetricFamily("kueuecore_forecast_held_ratio", about, value=found.held_ratio)
 
 
 class _Page(Collector):
@@ -109,99 +156,93 @@ class _Page(Collector):
             return ()
 
 
-def serve_metrics(address: Address, metrics: ProcessMetrics) -> int:
-    """Serve metrics in threads; return the port.
+def serve_metrics(
+    address: Address,
+    metrics: ProcessMetrics,
+    *,
+    tls: TlsContexts | None = None,
+    access: DelegatedAccess | None = None,
+    limits: ServerLimits | None = None,
+) -> int:
+    """Serve `/metrics` in threads; return the port.
+
+    Args:
+        address: Where to listen.
+        metrics: What to show.
+        tls: The certificates; None: plain HTTP.
+        access: Who may read it, as for Kueue's metrics: whoever has the verb `get` for the URL `/metrics`; None:
+            everybody.
+        limits: What clients may ask of the server.
 
     Raises:
         ListenError: Cannot listen on the address.
     """
-    try:
-        return _serve(address, MetricsHandler.factory(metrics.registry), "metrics")
-    except OSError as error:
-        raise ListenError(f"metrics cannot be served at {address.host}:{address.port}: {error}") from error
+    page = partial(_metrics_page, metrics.registry)
+    handler = page if access is None else partial(_guarded, page, access)
+
+    def answer(request: Request) -> Response:
+        return handler(request) if request.path == "/metrics" else Response.text(404, "404 page not found\n")
+
+    return _served(address, answer, "metrics", limits, tls)
 
 
-def serve_health(address: Address, *, healthy: Health, ready: Health) -> int:
+def serve_health(address: Address, *, healthy: Health, ready: Health, limits: ServerLimits | None = None) -> int:
     """Serve `/healthz` and `/readyz` in threads: 200 if all is well, else 500 with the problems. Return the port.
 
     Raises:
         ListenError: Cannot listen on the address.
     """
+    return _served(address, health_pages(healthy=healthy, ready=ready), "health", limits, None)
+
+
+def health_pages(*, healthy: Health, ready: Health) -> Handler:
+    """Return what answers `/healthz`, `/livez` and `/readyz`."""
     checks = {"/healthz": healthy, "/livez": healthy, "/readyz": ready}
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # the name that http.server calls
-            check = checks.get(self.path.partition("?")[0])
-            wrong = check() if check is not None else {}
-            code = 404 if check is None else 500 if wrong else 200
-            text = "".join(f"{name}: {why}\n" for name, why in wrong.items()) or ("ok" if check else "not found")
-            self.send_response(code)
-            self.send_header("Content-Type", "text/plain; charset=utf-8")
-            self.end_headers()
-            self.wfile.write(text.encode())
+    def answer(request: Request) -> Response:
+        check = checks.get(request.path)
+        if check is None:
+            return Response.text(404, "not found")
+        wrong = check()
+        return Response.text(500 if wrong else 200, "".join(f"{name}: {why}\n" for name, why in wrong.items()) or "ok")
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
+    return answer
 
+
+def _guarded(page: Handler, access: DelegatedAccess, request: Request) -> Response:
+    """Answer as Kueue's metrics do: 401, 403 and 500 with the words of controller-runtime."""
+    token = bearer_token(request.headers)
     try:
-        return _serve(address, Handler, "health")
-    except OSError as error:
-        raise ListenError(f"health cannot be served at {address.host}:{address.port}: {error}") from error
+        user = access.user_of(token) if token else None
+    except AccessUnknownError:
+        return Response.text(500, "Authentication failed\n")
+    if user is None:
+        return Response.text(401, "Unauthorized\n")
+    asked: JsonObject = {"nonResourceAttributes": {"path": request.path, "verb": request.method.lower()}}
+    try:
+        verdict = access.verdict(user, asked)
+    except AccessUnknownError:
+        return Response.text(500, f"Authorization for user {escaped(user.name)} failed\n")
+    if not verdict.is_allowed:
+        return Response.text(403, f"Authorization denied for user {escaped(user.name)}\n")
+    return page(request)
 
 
-class _Server(ThreadingHTTPServer):
-    """Answers in threads, of which there are not many.
-
-    If too many connections are open, the oldest is closed: whoever opens connections and says nothing cannot keep
-    others away.
-    """
-
-    daemon_threads = True
-
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        self._lock = threading.Lock()
-        self._open: dict[int, socket.socket] = {}
-        self._n_threads = 0
-        super().__init__(address, handler)
-
-    def process_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
-        """Answer in a thread, as `ThreadingHTTPServer` does."""
-        assert isinstance(request, socket.socket), "it listens on a stream"
-        with self._lock:
-            # Threads that are closing, or busy with an answer, count too.
-            is_crowded = self._n_threads >= 2 * _MAX_CONNECTIONS
-            if not is_crowded:
-                self._n_threads += 1
-                if len(self._open) >= _MAX_CONNECTIONS:
-                    with suppress(OSError):
-                        self._open.pop(next(iter(self._open))).shutdown(socket.SHUT_RDWR)
-                self._open[id(request)] = request
-        if is_crowded:
-            super().shutdown_request(request)
-        else:
-            super().process_request(request, client_address)
-
-    def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
-        """Close a connection once it is answered."""
-        with self._lock:
-            self._n_threads -= 1
-            self._open.pop(id(request), None)
-        super().shutdown_request(request)
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Log it: clients may disconnect at any time."""
-        _LOGGER.debug("not answered", extra={"client": str(client_address)}, exc_info=True)
+def _metrics_page(registry: CollectorRegistry, request: Request) -> Response:
+    shown: Any = registry
+    if names := request.query.get("name[]"):
+        shown = registry.restricted_registry(names)
+    encoder, content_type = choose_encoder(request.headers.get("Accept", ""))
+    page = encoder(shown)
+    accepted = (
+        coding.split(";")[0].strip().lower() for coding in request.headers.get("Accept-Encoding", "").split(",")
+    )
+    if "gzip" not in accepted:
+        return Response(200, page, content_type)
+    return Response(200, gzip.compress(page, 5), content_type, {"Content-Encoding": "gzip"})
 
 
-def _serve(address: Address, handler: type[BaseHTTPRequestHandler], name: str) -> int:
-    """Serve in threads; return the port."""
-    host = address.host or _EVERYWHERE
-
-    class Server(_Server):
-        address_family = socket.getaddrinfo(host, address.port, type=socket.SOCK_STREAM)[0][0]
-
-    # Per wait for the client; in all, the oldest connection gives way to a new one.
-    handler.timeout = _PATIENCE_SECONDS
-    server = Server((host, address.port), handler)
-    threading.Thread(target=server.serve_forever, name=name, daemon=True).start()
-    return server.server_port
+def _served(address: Address, handler: Handler, name: str, limits: ServerLimits | None, tls: TlsContexts | None) -> int:
+    server = HttpServer(address, handler, name=name, tls=tls, limits=limits)
+    server.start()
+    return server.port

@@ -14,7 +14,7 @@ from kueuecore.kubernetes.api import MERGE_PATCH, Api, UnansweredError
 from kueuecore.kubernetes.event_correlator import Correlated
 from kueuecore.writes import Answer, Verb, Write
 
-__all__ = ["Emission", "Sending", "pause_after"]
+__all__ = ["Emission", "Sending", "is_gone", "pause_after", "send_write"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
 _FIRST_PAUSE, _MAX_PAUSE = 0.1, 30.0
@@ -33,7 +33,7 @@ def pause_after(n_failed: int, error: Exception) -> float:
     return max(pause, float(min(int_at(error.details, "retryAfterSeconds"), _MAX_ASKED_PAUSE)))
 
 
-def _is_gone(error: Exception) -> bool:
+def is_gone(error: Exception) -> bool:
     """Return whether the object no longer exists. A server that does not know the kind for a moment names none."""
     return isinstance(error, RefusedError) and error.code == 404 and bool(text_at(error.details, "name"))
 
@@ -88,13 +88,13 @@ class Sending:
         """Send a write, or read its object if it was sent; raises an error after which to try the same again."""
         if self._refusal is None:
             try:
-                answer = _send(self.api, write)
+                answer = send_write(self.api, write)
                 return Answer(None if write.verb is Verb.DELETE else answer)
             except (RefusedError, UnansweredError) as error:
                 if isinstance(error, RefusedError) and error.code == 429:
                     # The server has not looked at it.
                     raise
-                if write.verb is Verb.DELETE and _is_gone(error):
+                if write.verb is Verb.DELETE and is_gone(error):
                     return Answer()
                 _LOGGER.info("write not accepted", extra={"object": str(write.object), "error": logged(error)})
                 refusal = Answer(error=str(error) or "refused", code=getattr(error, "code", 0))
@@ -104,13 +104,19 @@ class Sending:
         try:
             newest = self.api.get(self.api.path(write.kind, write.namespace, write.name))
         except RefusedError as error:
-            if not _is_gone(error):
+            if not is_gone(error):
                 raise
             return replace(self._refusal, code=404)
         return replace(self._refusal, object=newest)
 
 
-def _send(api: Api, write: Write) -> JsonObject:
+def send_write(api: Api, write: Write) -> JsonObject:
+    """Send a write once, and return the server's answer.
+
+    Raises:
+        RefusedError: The server refuses.
+        UnansweredError: The server does not answer, or not with an object.
+    """
     name = "" if write.verb is Verb.CREATE else write.name
     path = api.path(write.kind, write.namespace, name, write.subresource)
     body: JsonObject | None = write.manifest

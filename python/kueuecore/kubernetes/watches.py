@@ -15,7 +15,7 @@ from kueuecore.controller import is_heartbeat
 from kueuecore.kubernetes.api import Api, UnansweredError
 from kueuecore.times import SECOND_NS, backoff_ns
 
-__all__ = ["Fault", "LateKinds", "News", "follow", "list_all"]
+__all__ = ["Fault", "LateKinds", "News", "check_event", "follow", "list_all"]
 
 _FIRST_PAUSE_NS = SECOND_NS // 5
 _MAX_PAUSE_NS = 60 * SECOND_NS
@@ -149,7 +149,7 @@ def follow(
             events = api.watch(api.path(kind, namespace), since=version)
             fault(kind, None)
             for event, data in events:
-                _check_event(event, kind)
+                check_event(event, kind)
                 n_faults = n_short = 0
                 version = text_at(event, "object", "metadata", "resourceVersion") or version
                 if nodes is None or nodes.is_news(event):
@@ -186,13 +186,14 @@ def follow(
             late.wait(pause, for_kinds=is_absent)
 
 
-def list_all(api: Api, kind: str, *, namespace: str = "") -> tuple[list[JsonObject], str]:
+def list_all(api: Api, kind: str, *, namespace: str = "", selector: str = "") -> tuple[list[JsonObject], str]:
     """Return all objects of a kind, page by page, and the version of the list.
 
     Args:
         api: The server.
         kind: The kind, one of `api.kinds`.
         namespace: List only those in this namespace; by default, all.
+        selector: List only those that a selector of labels selects; by default, all.
 
     Raises:
         RefusedError: The server refuses, for example because a page was requested too late.
@@ -200,7 +201,8 @@ def list_all(api: Api, kind: str, *, namespace: str = "") -> tuple[list[JsonObje
     """
     objects: list[JsonObject] = []
     path = api.path(kind, namespace)
-    query = {"limit": str(_PAGE)}
+    first = {"limit": str(_PAGE)} | ({"labelSelector": selector} if selector else {})
+    query = first
     while True:
         answer = api.get(path, query)
         items = answer.get("items")
@@ -214,7 +216,7 @@ def list_all(api: Api, kind: str, *, namespace: str = "") -> tuple[list[JsonObje
         if not items or rest == query.get("continue") or len(objects) > _MOST_OBJECTS:
             why = "a page has no items, leads to itself, or is one of too many"
             raise UnansweredError(f"{path}: the list does not end: {why}")
-        query = {"limit": str(_PAGE), "continue": rest}
+        query = {**first, "continue": rest}
 
 
 def _listed(item: JsonValue, kind: str, path: str) -> JsonObject:
@@ -231,7 +233,13 @@ class _EventError(UnansweredError):
     """Something that came over a watch is not an event of its kind."""
 
 
-def _check_event(event: JsonObject, kind: str) -> None:
+def check_event(event: JsonObject, kind: str) -> None:
+    """Refuse what is no event of a kind.
+
+    Raises:
+        RefusedError: The server has ended the watch with an error.
+        UnansweredError: It is no event, or one about another kind.
+    """
     manifest = event.get("object")
     if event.get("type") not in _EVENT_TYPES or not isinstance(manifest, dict):
         raise _EventError(f"watch of {kind}: what came is no event: it needs a type and an object")

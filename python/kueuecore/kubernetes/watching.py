@@ -43,6 +43,8 @@ class Watching:
         self._kinds = tuple(kinds)
         # The last problem with each kind, so that it is reported once.
         self._faults: dict[str, str] = {}
+        # Kinds without which everything else is decided all the same, with why they may not be watched.
+        self._optional: dict[str, str] = {}
         # Names of CustomResourceDefinitions whose kinds are served.
         self._served: frozenset[str] = frozenset()
         api.kinds |= _CRDS
@@ -51,6 +53,21 @@ class Watching:
         """Start listing and watching."""
         for kind in (*self._kinds, CRD):
             threading.Thread(target=self._follow, args=(kind,), name=f"watch-{kind}", daemon=True).start()
+
+    def add(self, kinds: Iterable[str], namespace: str = "") -> None:
+        """Follow more kinds; that they may not be watched is no fault.
+
+        Args:
+            kinds: The kinds, from `api.kinds`.
+            namespace: Only what is in this namespace; by default, all.
+        """
+        for kind in kinds:
+            self._optional[kind] = ""
+            threading.Thread(target=self._follow, args=(kind, namespace), name=f"watch-{kind}", daemon=True).start()
+
+    def fault_of(self, kind: str) -> str:
+        """Return why a kind cannot be watched; empty if it can, or nothing is known yet."""
+        return self._faults.get(kind) or self._optional.get(kind, "")
 
     def stop(self) -> None:
         """End all watches; drop what they receive meanwhile."""
@@ -61,10 +78,10 @@ class Watching:
         """The problems of the watches that currently fail, by kind."""
         return dict(self._faults)
 
-    def _follow(self, kind: str) -> None:
+    def _follow(self, kind: str, namespace: str = "") -> None:
         try:
-            is_needed = kind in WATCHED
-            for news in follow(self._api, kind, is_needed=is_needed, late=self._late, fault=self._fault):
+            needed, late = kind in WATCHED, self._late
+            for news in follow(self._api, kind, namespace=namespace, is_needed=needed, late=late, fault=self._fault):
                 if self._late.is_over:
                     return
                 if news is None:
@@ -83,6 +100,12 @@ class Watching:
         message = logged(error) or type(error).__name__
         if self._late.is_over:
             return
+        if kind in self._optional:
+            before, self._optional[kind] = self._optional[kind], "" if error is None else message
+            if isinstance(error, RefusedError) and error.code in (401, 403):
+                if before != message:
+                    _LOGGER.warning("may not be watched, is tried again", extra={"kind": kind, "error": message})
+                return
         if error is None:
             if self._faults.pop(kind, ""):
                 _LOGGER.info("watched again", extra={"kind": kind})

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from kueuecore._conditions import has_quota
 from kueuecore._json import JsonObject, list_at, text_at, texts_at
+from kueuecore._nested import remove
 from kueuecore.checks import WorkloadKey
 from kueuecore.multikueue.adapters import OWNER_GVK, OWNER_NAME, Adapter, adapter_for
 from kueuecore.multikueue.configs import parameters_of
@@ -34,8 +35,8 @@ class AffectedWorkloads:
 
     def note(self, before: JsonObject, after: JsonObject | None) -> None:
         """Note that a Workload was created, changed or deleted."""
-        if before and (owned := self._of_owner.get(self._owner(before))) is not None:
-            owned.pop(key_of(before), None)
+        if before:
+            remove(self._of_owner, self._owner(before), key_of(before))
         self._waiting.pop(key_of(before), None)
         if after is not None and has_quota(after) and not text_at(after, "status", "clusterName"):
             self._waiting[key_of(after)] = None

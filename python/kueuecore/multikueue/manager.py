@@ -32,7 +32,7 @@ from kueuecore.multikueue.group_views import GroupViews
 from kueuecore.multikueue.job_moves import JobMoves
 from kueuecore.multikueue.kind_adapters import adapters_of
 from kueuecore.multikueue.kueue_dispatchers import dispatcher_of, is_kueues
-from kueuecore.multikueue.object_store import ObjectStore
+from kueuecore.multikueue.object_store import ObjectStore, is_same
 from kueuecore.multikueue.open_commands import OpenCommands
 from kueuecore.multikueue.quota_automation import QuotaAutomation
 from kueuecore.multikueue.settings import MultiKueueSettings
@@ -315,13 +315,20 @@ class Manager:
             check_key("answer", found, (write.kind, write.namespace, write.name))
         elif answer.is_accepted and not is_deletion:
             found = self._expected(write)
+        is_vain = False
         if found is not None:
             store.put(found)
+            wanted = patched(found, write.manifest) if write.verb is Verb.PATCH and answer.is_accepted else found
+            is_vain = not is_same(wanted, found)
+            if is_vain and write.subresource and store.is_newest(found):
+                # The server has dropped fields that it does not know: to write them again would be as vain.
+                store.assume({**wanted, "metadata": found["metadata"]})
         elif (is_deletion and answer.is_accepted) or (answer.is_gone and write.verb is not Verb.CREATE):
             store.drop(write.kind, write.name, namespace=write.namespace, uid=write.uid if is_deletion else "")
         if answer.is_accepted:
             self._counts.count(write)
-        self._close(write, at, has_failed=not (answer.is_accepted or answer.is_gone or found is not None))
+        has_failed = not (answer.is_accepted or answer.is_gone or found is not None)
+        self._close(write, at, has_failed=has_failed or (is_vain and not write.subresource))
         return True
 
     @property
@@ -386,7 +393,7 @@ class Manager:
         self._nominations.discard(command.number)
         self._counts.drop(command)
         if about is None:
-            self._triggers.written(command, at)
+            self._triggers.written(command, at, has_failed=has_failed)
         elif has_failed:
             self._memory.read.pop(about, None)
             self._workloads.failed(about, at)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kueuecore._json import JsonObject
+from kueuecore._json import JsonObject, object_at
 from kueuecore.controller.versions import Key, Version, Versions, key_of
 
-__all__ = ["ObjectStore"]
+__all__ = ["ObjectStore", "is_same"]
+
+# What a server changes with each write, whatever it stores.
+_OF_WRITES = ("resourceVersion", "managedFields")
 
 
 class ObjectStore:
@@ -83,6 +86,15 @@ class ObjectStore:
         if self._versions.is_news(key, version):
             self._put(key, version, manifest)
 
+    def is_newest(self, manifest: JsonObject) -> bool:
+        """Return whether nothing newer was seen of an object."""
+        seen = self._versions[key_of(manifest)]
+        return seen is not None and seen == Version.of(manifest)
+
+    def assume(self, manifest: JsonObject) -> None:
+        """Take an object to be like this until a newer version is seen."""
+        self._put(key_of(manifest), Version.of(manifest), manifest)
+
     def drop(self, kind: str, name: str, *, namespace: str, uid: str) -> None:
         """Remove a deleted object, unless another one has taken its name."""
         key = (kind, namespace, name)
@@ -100,3 +112,12 @@ class ObjectStore:
         seen = self._versions[key]
         self._versions.drop(key, Version(version.uid or (seen.uid if seen else ""), version.text))
         self._objects.get(key[0], {}).pop(key[1:], None)
+
+
+def is_same(one: JsonObject, other: JsonObject) -> bool:
+    """Return whether two versions of an object say the same."""
+    metadata, its = object_at(one, "metadata"), object_at(other, "metadata")
+    keys = {*metadata, *its} - {*_OF_WRITES}
+    return {**one, "metadata": None} == {**other, "metadata": None} and all(
+        metadata.get(key) == its.get(key) for key in keys
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kueuecore._conditions import has_quota
 from kueuecore._json import JsonObject, text_at
@@ -15,7 +15,7 @@ from kueuecore.multikueue.configs import clusters_of, parameters_of
 from kueuecore.multikueue.job_moves import moved_workload
 from kueuecore.multikueue.quota_automation import QuotaAutomation
 from kueuecore.multikueue.settings import MultiKueueSettings
-from kueuecore.multikueue.work_queue import WorkQueue
+from kueuecore.multikueue.work_queue import WorkQueue, failure_delay_ns
 from kueuecore.multikueue.worker_connections import WorkerConnections
 from kueuecore.multikueue.workload_looks import WorkloadMemory
 from kueuecore.writes import Write
@@ -48,6 +48,8 @@ class Triggers:
     checks: ActiveChecks
     quota: QuotaAutomation
     asks_about_workers: bool
+    # How often in a row the writes of an object have failed, by kind and name.
+    _failures: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def here(self, before: JsonObject, after: JsonObject | None, at: int) -> None:
         """Handle an object of the manager that was changed, created (nothing before) or deleted (nothing after)."""
@@ -109,8 +111,15 @@ class Triggers:
         else:
             self.affected.by_job(manifest, soon)
 
-    def written(self, write: Write, at: int) -> None:
-        """Handle the end of a write that was about no Workload, whether it succeeded or not."""
+    def written(self, write: Write, at: int, *, has_failed: bool) -> None:
+        """Handle the end of a write that was about no Workload; one that failed is repeated later each time."""
+        key = write.kind, write.name
+        n_failed = self._failures.pop(key, 0) + 1 if has_failed else 0
+        if n_failed:
+            self._failures[key] = n_failed
+            at += failure_delay_ns(n_failed)
+        else:
+            self._failures.pop(key, None)
         if write.kind == "AdmissionCheck":
             self.checks.look_at_all(at)
         elif write.kind == "MultiKueueCluster":

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field
-from enum import StrEnum
 from typing import ClassVar
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore.objects._check_state import CheckState
 from kueuecore.objects._fields import Quantity, Value, at
 from kueuecore.objects._meta import ClusterObject, NamespacedObject
 from kueuecore.objects.checks import Condition
@@ -39,19 +39,6 @@ __all__ = [
 ]
 
 _JSON = (JsonValue,)  # the type hints below need the name at run time
-
-
-class CheckState(StrEnum):
-    """The state of a check of a workload, and what it does while quota is reserved (rules/07 §3)."""
-
-    PENDING = "Pending"
-    """The workload waits."""
-    READY = "Ready"
-    """This check agrees; once all do, the workload is admitted."""
-    RETRY = "Retry"
-    """The workload is evicted and tried again later."""
-    REJECTED = "Rejected"
-    """The workload is deactivated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,7 @@ def standing(cluster: PolicyCluster, key: str) -> tuple[str, str]:
     """Describe the state of a workload in words, with Kueue's message if it is pending."""
     state = cluster.state(key)
     if state is None:
-        return "not submitted yet", ""
+        return "deleted" if cluster.is_deleted(key) else "not submitted yet", ""
     home = f" in {state.cluster_queue}" if state.cluster_queue else ""
     if state.stage is Stage.PENDING:
         return f"pending{home}", cluster.message(state)

@@ -8,11 +8,17 @@ from kueuecore._fields import Fields, shown
 from kueuecore._json import JsonValue
 from kueuecore._quantities import number
 from kueuecore.policy_tests.checks import Admitted, Check, Finished, Flavors, Pending, Preempted, Waits
-from kueuecore.policy_tests.expectations import Amounts, Expectation, QueueExpectation, WorkloadExpectation
+from kueuecore.policy_tests.expectations import (
+    Amounts,
+    Expectation,
+    QueueExpectation,
+    SettlesExpectation,
+    WorkloadExpectation,
+)
 
 __all__ = ["read_expectations"]
 
-_SUBJECTS = ("workload", "clusterQueue", "cohort")
+_SUBJECTS = ("workload", "clusterQueue", "cohort", "settles")
 _OF_WORKLOADS = ("admitted", "pending", "finished", "preempted", "waits")
 _OF_QUEUES = ("usage", "borrowed")
 _FLAVORS = "write `RESOURCE: FLAVOR`, or `POD_SET: {RESOURCE: FLAVOR}`"
@@ -26,10 +32,16 @@ def read_expectations(case: Fields) -> Iterator[Expectation]:
         named = [subject for subject in _SUBJECTS if section.plain.get(subject) is not None]
         if len(named) != 1:
             section.complain(
-                "", f"it has {len(named)} subjects", "write exactly one of workload, clusterQueue and cohort"
+                "", f"it has {len(named)} subjects", "write exactly one of workload, clusterQueue, cohort and settles"
             )
             continue
         (subject,) = named
+        if subject == "settles":
+            if not section.truth("settles", default=True):
+                section.complain("settles", "Invalid value: false", "write `settles: true`, or leave it out")
+            yield SettlesExpectation(at=at, place=_place(section, "settles"))
+            section.end()
+            continue
         name = section.text(subject)
         if subject == "workload":
             yield from _of_workloads(section, name, at)

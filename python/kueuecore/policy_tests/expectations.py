@@ -11,8 +11,9 @@ from kueuecore.policy_tests.checks import Check, standing
 from kueuecore.policy_tests.policy_cluster import PolicyCluster
 from kueuecore.policy_tests.verdict import Verdict
 from kueuecore.states import QuotaRow
+from kueuecore.steady_state import find_preemption_loop
 
-__all__ = ["Amounts", "Expectation", "QueueExpectation", "WorkloadExpectation"]
+__all__ = ["Amounts", "Expectation", "QueueExpectation", "SettlesExpectation", "WorkloadExpectation"]
 
 Amounts: TypeAlias = Mapping[str, Mapping[str, str]]
 """Quantities by flavor and resource."""
@@ -96,4 +97,30 @@ class QueueExpectation:
         return Verdict(number(has) == number(wanted), subject, expected, f"{what} {has}{quota}")
 
 
-Expectation: TypeAlias = WorkloadExpectation | QueueExpectation
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettlesExpectation:
+    """An expectation that workloads do not preempt each other forever.
+
+    Args:
+        at: From when on nothing else happens, in seconds from the start; None for the end.
+        place: Its location, `file:line`.
+    """
+
+    at: float | None = None
+    place: str = ""
+
+    def verdicts(self, cluster: PolicyCluster) -> Iterator[Verdict]:
+        """Yield the verdict as of now."""
+        yield self.verdict(find_preemption_loop(cluster.engine, now=cluster.now))
+
+    def verdict(self, loop: object) -> Verdict:
+        """Return the verdict.
+
+        Args:
+            loop: What goes on forever, in words; None if nothing does.
+        """
+        got = "it settles" if loop is None else "it never settles"
+        return Verdict(loop is None, "workloads", "settles", got, "" if loop is None else str(loop))
+
+
+Expectation: TypeAlias = WorkloadExpectation | QueueExpectation | SettlesExpectation

@@ -14,7 +14,7 @@ from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, ObjectRef, UnknownObjectError, UnsettledError
 from kueuecore.manifests import Manifest, ManifestLike, as_manifest
 from kueuecore.scenarios.work import Arrival
-from kueuecore.simulation import Happening, Operation, SimulatedCycle, StepKind, VirtualCluster
+from kueuecore.simulation import Happening, Operation, Run, SimulatedCycle, StepKind, VirtualCluster
 from kueuecore.states import QuotaRow, WorkloadState
 from kueuecore.steady_state import find_preemption_loop
 from kueuecore.times import END_NS, TimeLike, later, nanoseconds
@@ -22,12 +22,12 @@ from kueuecore.topology import Placement
 from kueuecore.waiting_cause import message_or_cause
 from kueuecore.world import DEFAULT_NAMESPACE, AppliedWorld, World, is_workload
 
-__all__ = ["BEGINNING", "PolicyCluster"]
+__all__ = ["BEGINNING", "MAX_CYCLES", "PolicyCluster"]
 
 BEGINNING = "2026-01-01T00:00:00Z"
 """The start time of a test if neither it nor its objects give one."""
-# Far more than any test needs: only endless preemptions get here.
-_MAX_CYCLES = 100_000
+MAX_CYCLES = 100_000
+"""Far more cycles than any test needs: only endless preemptions get here."""
 # Each compares a name with all others.
 _MAX_SUGGESTIONS = 20
 
@@ -42,21 +42,32 @@ class _SoFar:
     # In nanoseconds since 1970: the last creation before the first admission, and that admission.
     created: Mapping[str, int]
     admitted: Mapping[str, int]
+    # Those that have been deleted.
+    deleted: frozenset[str]
 
     @classmethod
     def of(cls, cluster: VirtualCluster) -> _SoFar:
-        created, admitted = dict[str, int](), dict[str, int]()
+        created, admitted, deleted = dict[str, int](), dict[str, int](), set[str]()
         for step in cluster.steps:
             if step.key not in admitted and step.kind is StepKind.CREATED:
                 created[step.key] = step.time
             elif step.kind is StepKind.ADMITTED:
                 admitted.setdefault(step.key, step.time)
+            elif step.kind is StepKind.DELETED:
+                deleted.add(step.key)
         placements: dict[str, tuple[Placement, ...]] = {}
         for placement in cluster.engine.placements():
             placements[placement.key] = (*placements.get(placement.key, ()), placement)
         cycles = cluster.run().cycles
         preemptions = tuple(preemption for cycle in cycles for preemption in cycle.decision.preemptions)
-        return cls(cycles=cycles, preemptions=preemptions, placements=placements, created=created, admitted=admitted)
+        return cls(
+            cycles=cycles,
+            preemptions=preemptions,
+            placements=placements,
+            created=created,
+            admitted=admitted,
+            deleted=frozenset(deleted),
+        )
 
 
 class PolicyCluster:
@@ -70,6 +81,7 @@ class PolicyCluster:
         configuration: Kueue's Configuration.
         now: The start time; by default the newest time in the objects, or `BEGINNING` if they have none.
         cycle_seconds: How long a cycle takes.
+        max_cycles: The most cycles until preemptions count as endless.
 
     Raises:
         ManifestError: Everything that is wrong with the objects.
@@ -97,6 +109,7 @@ class PolicyCluster:
         configuration: Configuration | None = None,
         now: TimeLike | None = None,
         cycle_seconds: float = 1.0,
+        max_cycles: int = MAX_CYCLES,
     ) -> None:
         self._configuration = configuration or Configuration()
         self._given = [as_manifest(object_, f"objects[{index}]") for index, object_ in enumerate(objects)]
@@ -108,7 +121,7 @@ class PolicyCluster:
             configuration=self._configuration,
             now=start,
             cycle_seconds=cycle_seconds,
-            max_cycles=_MAX_CYCLES,
+            max_cycles=max_cycles,
             messages=True,
         )
         self._namespaces = {_key(manifest.object)[1] for manifest in world.manifests if _kind(manifest) == "Namespace"}
@@ -147,6 +160,11 @@ class PolicyCluster:
         return tuple(dict.fromkeys((*map(str, applied.warnings), *waiting, *ignored, *self._world.assumed, *unread)))
 
     # Actions.
+
+    def change(self, changes: Iterable[Happening]) -> None:
+        """Schedule changes of objects; at once if their time has passed."""
+        self._happened = None
+        self._cluster.schedule(changes)
 
     def submit(self, arrivals: Sequence[Arrival]) -> tuple[str, ...]:
         """Schedule jobs and Workloads to arrive; at once if their time has passed, in order if their times are equal.
@@ -240,6 +258,10 @@ class PolicyCluster:
         except UnknownObjectError:
             return None
 
+    def is_deleted(self, key: str) -> bool:
+        """Return whether a Workload has been deleted; it may be there again."""
+        return key in self._so_far.deleted
+
     def all_states(self) -> tuple[WorkloadState, ...]:
         """Return the states of all Workloads that have arrived, by namespace and name."""
         return self._cluster.engine.workloads()
@@ -259,6 +281,10 @@ class PolicyCluster:
     def cycles(self) -> tuple[SimulatedCycle, ...]:
         """Return the cycles so far in which something happened."""
         return self._so_far.cycles
+
+    def run(self) -> Run:
+        """Return everything that has happened so far."""
+        return self._cluster.run()
 
     def wait_ns(self, key: str) -> tuple[int, bool]:
         """Return how long a Workload waited for its first admission, in nanoseconds, and whether it was admitted."""

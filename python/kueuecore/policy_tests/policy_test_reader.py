@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from kueuecore._fields import Fields, shown
 from kueuecore._file_kinds import use_of
 from kueuecore._files import EMPTY_NAME
-from kueuecore._json import text_at
+from kueuecore._json import object_at, text_at
+from kueuecore._text import join
 from kueuecore.configuration import Configuration, release_of
 from kueuecore.errors import ManifestError, Problem
-from kueuecore.manifests import Manifest, read_manifests
+from kueuecore.manifests import Manifest, Source, read_manifests
 from kueuecore.policy_tests.expectation_reader import read_expectations
 from kueuecore.policy_tests.policy_cluster import BEGINNING
-from kueuecore.policy_tests.policy_test import PolicyTest
+from kueuecore.policy_tests.policy_test import PolicyTest, WrittenConfiguration
 from kueuecore.releases import Release
+from kueuecore.scenarios.configuration_reader import read_release
 from kueuecore.scenarios.scenario import MAX_SEED
-from kueuecore.scenarios.scenario_reader import API_VERSION, PartReader, without_releases
+from kueuecore.scenarios.scenario_reader import API_VERSION, PartReader, read_experiments, without_releases
+from kueuecore.scenarios.timetable_reader import read_timetable
 from kueuecore.scenarios.work import Work
 from kueuecore.times import beginning_ns
 
@@ -103,8 +107,9 @@ def read_policy_tests(
         allow_code=False,
         is_input_read=name == "-",
         release=None if others_release is None else release_of(others_release),
+        keeps_lines=True,
     )
-    tests = [test for document in documents for test in _Reader(document, reader, problems).tests()]
+    tests = [test for document in documents for test in _Reader(document, reader, Path(name).parent, problems).tests()]
     if problems:
         # The parts that all cases share are read once per case.
         raise ManifestError(dict.fromkeys(problems))
@@ -117,12 +122,14 @@ class _Reader:
     Args:
         document: The document.
         parts: Reads the parts that it shares with scenarios.
+        folder: The directory that file names are relative to.
         problems: Collects the problems.
     """
 
-    def __init__(self, document: Manifest, parts: PartReader, problems: list[Problem]) -> None:
+    def __init__(self, document: Manifest, parts: PartReader, folder: Path, problems: list[Problem]) -> None:
         self._document = document
         self._parts = parts
+        self._folder = folder
         self._top = Fields(document, document.object, "", problems)
 
     def tests(self) -> Iterator[PolicyTest]:
@@ -134,9 +141,11 @@ class _Reader:
         seed, cycle = top.whole("seed", 0, most=MAX_SEED), top.seconds("cycle", 1.0)
         objects, until = self._parts.objects(top, "manifests"), top.seconds("until")
         now, work = _now(top), self._work(top, "submit")
+        timetable = read_timetable(top, self._parts.object, has_end=until is not None)
         n_notes = len(self._parts.notes)
         gates, release = _gates(top), self._parts.release(top, objects)
         configuration = self._parts.configuration(top, release, feature_gates=gates)
+        experiments = read_experiments(top)
         names: set[str] = set()
         cases = list(top.parts("cases"))
         if not cases:
@@ -150,19 +159,25 @@ class _Reader:
             names.add(name)
             own = self._configuration(case, release, gates)
             case_now = _now(case)
+            case_until = case.seconds("until", until)
+            case_timetable = read_timetable(case, self._parts.object, has_end=case_until is not None)
             test = PolicyTest(
                 file=self._document.source.file,
                 line=self._document.source.line_of(f"cases[{index}]"),
                 name=name,
                 objects=(*objects, *self._parts.objects(case, "manifests")),
-                configuration=configuration if own is None else own,
+                configuration=(configuration if own is None else own).with_experiments(
+                    read_experiments(case, experiments)
+                ),
                 now=now if case_now is None else case_now,
                 seed=seed,
                 cycle_seconds=1.0 if cycle is None else cycle,
                 work=(*work, *self._work(case, "submit")),
-                until_seconds=case.seconds("until", until),
+                timetable=(*timetable, *case_timetable),
+                until_seconds=case_until,
                 expect=tuple(read_expectations(case)),
                 notes=tuple(self._parts.notes[n_notes:]),
+                written=self._written(case),
             )
             if not case.plain.get("expect"):
                 case.complain("expect", "Required value", "say what you expect")
@@ -178,12 +193,31 @@ class _Reader:
 
     def _configuration(self, case: Fields, release: Release, gates: dict[str, bool]) -> Configuration | None:
         """The Configuration of a case; None for that of the file."""
-        own_gates, own_release = _gates(case), self._parts.named_release(case) or release
+        own_gates, own_release = _gates(case), read_release(case) or release
         is_own = case.value("configuration") is not None
         if not is_own and not own_gates and own_release == release:
             return None
         section = case if is_own else self._top
         return self._parts.configuration(section, own_release, feature_gates={**gates, **own_gates})
+
+    def _written(self, case: Fields) -> WrittenConfiguration:
+        """The Configuration of a case as it is written."""
+        section = self._top if case.value("configuration") is None else case
+        given = section.value("configuration")
+        gates = tuple(
+            Manifest({"kind": KIND, "featureGates": found}, self._at(part.path))
+            for part in (self._top, case)
+            if (found := object_at(part.plain, "featureGates"))
+        )
+        return WrittenConfiguration(
+            file=self._folder / given if isinstance(given, str) else None,
+            fields=Manifest(given, self._at(join(section.path, "configuration"))) if isinstance(given, dict) else None,
+            gates=gates,
+        )
+
+    def _at(self, path: str) -> Source:
+        """The position of a part of the document."""
+        return replace(self._document.source, _path=path)
 
 
 def _now(section: Fields) -> int | None:

@@ -10,12 +10,15 @@ from kueuecore.scenarios.schema import scenario_schema
 
 __all__ = ["policy_test_schema"]
 
-# The definitions of a scenario's work, which policy tests share.
+# The definitions of a scenario's work and timetable, which policy tests share.
 _OF_SCENARIOS = (
     "object",
     "objectOrFile",
     "duration",
+    "experiments",
+    "experimentSeconds",
     "kueue",
+    "change",
     "work",
     "span",
     "evenSpan",

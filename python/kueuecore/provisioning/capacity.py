@@ -9,9 +9,9 @@ from typing import Protocol, runtime_checkable
 
 from kueuecore._arguments import shown
 from kueuecore._json import JsonObject
-from kueuecore.checks import WorkloadKey
 from kueuecore.provisioning.requests import RequestCondition
 from kueuecore.times import SECOND_NS
+from kueuecore.writes import WorkloadKey
 
 __all__ = [
     "CapacityOutcome",

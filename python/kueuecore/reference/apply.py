@@ -50,7 +50,7 @@ class Watchers(State):
                 self.notify(node.name for node in queues if node.spec is not None and name in node.spec.flavors)
             case "Cohort" if is_changed:
                 if self.cache.forest.set_cohort(manifest):
-                    self.notified.add(f"/{self.cache.forest.cohorts[name].root.name}")
+                    self.note_retry(f"/{self.cache.forest.cohorts[name].root.name}")
             case "ClusterQueue":
                 self._put_cluster_queue(manifest, before, is_changed)
             case "LocalQueue":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from kueuecore.reference import amount, quantity, variants
+from kueuecore.reference import amount, conditions, experiments, quantity, variants
 from kueuecore.reference.assignment import (
     SEVERITY,
     Assignment,
@@ -348,6 +348,14 @@ class Assigner:
         return choices, found, Attempt(found[0].mode, max(levels), possible, tuple(reasons), reported)
 
     def _fits(self, fr: FlavorResource, used: int, asked: int) -> tuple[Way, int, str, NoFitReason]:
+        """Return what one flavor can do for one resource, unless it must not be borrowed yet (rules/13 §3)."""
+        way, level, why, no_fit = self._fits_quota(fr, used, asked)
+        waits = (self.queue.name, fr) in self.snapshot.backoffs and not conditions.has_reservation(self.info.workload)
+        if waits and level > 0 and way != Way.NO_FIT:
+            return Way.NO_FIT, level, experiments.borrowing_waits(fr), NoFitReason.QUOTA
+        return way, level, why, no_fit
+
+    def _fits_quota(self, fr: FlavorResource, used: int, asked: int) -> tuple[Way, int, str, NoFitReason]:
         """Return what one flavor can do for one resource (rules/03 §4.1)."""
         flavor, resource = fr
         usage, node = self.snapshot.usage, self.node

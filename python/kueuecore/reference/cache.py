@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kueuecore.reference import conditions
 from kueuecore.reference.forest import Forest, Node
-from kueuecore.reference.objects import ClusterQueue, key
+from kueuecore.reference.objects import ClusterQueue, FlavorResource, key
 from kueuecore.reference.quota import Usage
 from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.topology.capacity import FlavorNodes, TopologyUse
@@ -30,6 +30,7 @@ class Snapshot:
         local_queue_usage: The usage of each LocalQueue, if that orders anything (rules/09 §1.5).
         topologies: The nodes of each flavor whose topology is known (rules/08 §4).
         controllers: The controller of each AdmissionCheck.
+        backoffs: What ClusterQueues must not borrow yet (rules/13 §3).
     """
 
     settings: Settings
@@ -42,6 +43,7 @@ class Snapshot:
     local_queue_usage: Mapping[str, float]
     topologies: Mapping[str, FlavorNodes]
     controllers: Mapping[str, str]
+    backoffs: frozenset[tuple[str, FlavorResource]] = frozenset()
 
     def spec(self, name: str) -> ClusterQueue:
         """Return the spec of a ClusterQueue in the snapshot."""

@@ -266,7 +266,9 @@ class Cycle(CycleWrites):
         if mode == Mode.NO_FIT:
             return entry.waits(str(entry.assignment.no_fit), requeue=RequeueReason.NO_FIT)
         if mode == Mode.PREEMPT and not entry.targets:
-            reclaims_always = self.snapshot.spec(node.name).reclaim_within_cohort == "Any" or entry.joined_later
+            is_any = self.snapshot.spec(node.name).reclaim_within_cohort == "Any"
+            # rules/13 §2: whoever has just started keeps what would be reclaimed.
+            reclaims_always = (is_any and self.settings.min_run is None) or entry.joined_later
             if not reclaims_always or (on("PrioritizePreemptorWorkloads") and entry.is_preemptor):
                 self._use(entry, self._to_reserve(entry))
             return entry.waits("WaitingForQuota", requeue=RequeueReason.NO_CANDIDATES)

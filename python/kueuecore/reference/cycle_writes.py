@@ -96,6 +96,7 @@ class CycleWrites:
             self.decision.events.append(event)
         self._number(victim)
         self._write(victim)
+        self.world.note_reclaim(info, preempted)
         issued = decision.Preemption(*names_of(victim), info.cluster_queue, preemptor.key, preempted or reason, message)
         self.decision.preemptions.append(issued)
 

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from kueuecore.reference import times
+from kueuecore.reference import experiments, times
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.forest import Node
 from kueuecore.reference.objects import Amounts, FlavorResource
@@ -59,11 +59,19 @@ def candidates_of(snapshot: Snapshot, need: Need, queue: str) -> list[Info]:
     """Return the workloads of a ClusterQueue that use something of F and may be preempted (rules/04 §2, §4.2)."""
     spec = snapshot.spec(need.info.cluster_queue)
     policy = spec.within_cluster_queue if queue == spec.name else spec.reclaim_within_cohort
+    settings, now = snapshot.settings, snapshot.now
+
+    def gives_way(candidate: Info) -> bool:
+        if queue != spec.name and experiments.has_just_started(candidate, settings, now):
+            return False
+        by_turn = experiments.turn_is_over(need.info, candidate, policy, settings, now) if queue == spec.name else None
+        return satisfies_policy(need.info, candidate, policy, settings) if by_turn is None else by_turn
+
     return [
         candidate
         for candidate in snapshot.workloads[queue].values()
         if any((flavor, name) in need.frs for total in candidate.totals for name, flavor in total.flavors.items())
-        and satisfies_policy(need.info, candidate, policy, snapshot.settings)
+        and gives_way(candidate)
     ]
 
 
@@ -74,8 +82,9 @@ def order(snapshot: Snapshot, queue: str, info: Info) -> tuple[bool, bool, int, 
     return not info.is_evicted, info.cluster_queue == queue, info.priority, -reserved_at, info.uid
 
 
-def in_order(snapshot: Snapshot, queue: str, candidates: Iterable[Info]) -> list[Info]:
+def in_order(snapshot: Snapshot, preemptor: Info, candidates: Iterable[Info]) -> list[Info]:
     """Sort candidates: each ClusterQueue by LocalQueue usage, then merge the ClusterQueues (rules/04 §3)."""
+    queue = preemptor.cluster_queue
     # LocalQueue usage is compared within a ClusterQueue only, which makes a single sort intransitive.
     by_queue: dict[str, list[Info]] = {}
     for info in candidates:
@@ -84,6 +93,8 @@ def in_order(snapshot: Snapshot, queue: str, candidates: Iterable[Info]) -> list
         # Until 0.20.0 Kueue did not compare LocalQueues of one name in two namespaces.
         names = {info.workload["spec"]["queueName"] for info in infos}
         infos.sort(key=lambda i: order(snapshot, queue, i))
+        if snapshot.settings.time_share is not None and infos[0].cluster_queue == queue:
+            infos.sort(key=lambda i: experiments.by_turn(preemptor, i))
         if len(names) > 1 or snapshot.settings.has("SameNamedLocalQueuesDiffer"):
             infos.sort(key=lambda i: (not i.is_evicted, -snapshot.used_by_local_queue(i)))
     return list(heapq.merge(*by_queue.values(), key=lambda i: order(snapshot, queue, i)))
@@ -175,7 +186,7 @@ def classical(snapshot: Snapshot, need: Need) -> list[Target]:
     for is_evicted in (True, False):
         for found in (hierarchy, others, same):
             by_key = {candidate.info.key: candidate for candidate in found if candidate.info.is_evicted == is_evicted}
-            ordered = in_order(snapshot, node.name, (candidate.info for candidate in by_key.values()))
+            ordered = in_order(snapshot, need.info, (candidate.info for candidate in by_key.values()))
             sequence += [by_key[info.key] for info in ordered]
     # rules/04 §4.3: whether to borrow, by attempt.
     is_under = all(snapshot.usage.at(node, fr) < node.quota(fr).nominal for fr in need.frs)

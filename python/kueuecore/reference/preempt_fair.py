@@ -22,7 +22,7 @@ def _candidates(snapshot: Snapshot, need: Need) -> list[Info]:
             is_near = other is not node and other.root is node.root
             if is_near and any(snapshot.usage.is_borrowing_with(other, fr) for fr in need.frs):
                 found += preempt.candidates_of(snapshot, need, other.name)
-    return preempt.in_order(snapshot, node.name, found)
+    return preempt.in_order(snapshot, need.info, found)
 
 
 class _Search:

@@ -54,6 +54,13 @@ class Settings:
         self.sampling_interval = interval or 300 * times.SECOND
         self.resource_weights: dict[str, float] = (sharing or {}).get("resourceWeights") or {}
 
+        # Rules that Kueue does not have; None: off (rules/13).
+        asked: Mapping[str, int] = config.get("experiments") or {}
+        times_of = {name: seconds * times.SECOND for name, seconds in asked.items()}
+        self.min_run = times_of.get("minRunSecondsBeforeCrossQueuePreemption")
+        self.reclaim_backoff = times_of.get("reclaimBackoffSeconds")
+        self.time_share = times_of.get("timeShareSeconds")
+
     def on(self, gate: str) -> bool:
         """Return whether a feature gate is on (rules/11 §4)."""
         return self.gates[gate]

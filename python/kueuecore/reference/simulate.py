@@ -137,7 +137,8 @@ class _Simulation:
     def _comes_more(self) -> bool:
         """Return whether anything but samples is still to happen."""
         is_busy = bool(self.happenings) or any(kind != _SAMPLE for kind, _ in self.timers)
-        return is_busy or self.world.second_passes.next() is not None or bool(self._node_timers())
+        others = (self.world.second_passes.next(), self.world.next_ring())
+        return is_busy or any(time is not None for time in others) or bool(self._node_timers())
 
     def _node_timers(self) -> set[tuple[int, str]]:
         """Return when to check which nodes again."""
@@ -145,9 +146,9 @@ class _Simulation:
 
     def _next(self) -> int | None:
         """Return when something is due next."""
-        passed = self.world.second_passes.next()
+        others = (self.world.second_passes.next(), self.world.next_ring())
         moments = [time for time, _ in self.happenings[:1]] + list(self.timers.values())
-        moments += [time for time, _ in self._node_timers()] + ([] if passed is None else [passed])
+        moments += [time for time, _ in self._node_timers()] + [time for time in others if time is not None]
         return min(moments, default=None)
 
     def _moment(self) -> None:
@@ -162,6 +163,7 @@ class _Simulation:
             world.settle(self.play)
         while self._fire(moment):
             world.settle(self.play)
+        world.ring()
 
     def _fire(self, moment: int) -> bool:
         """Do one thing that is due. Returns whether there was one."""
@@ -204,9 +206,11 @@ class _Simulation:
                 return True
             world.now = max(world.now, self.free_at)
             before, time = self._waiting(), world.now
+            world.flush()
+            retried = self._waiting()
             decision = Cycle(world, wait=self._wait).run()
             self.result.n_cycles += 1
-            were, are = ({name for _, parked in each for name in parked} for each in (before, self._waiting()))
+            were, are = ({name for _, parked in each for name in parked} for each in (retried, self._waiting()))
             self.result.cycles.append(SimulatedCycle(self.result.n_cycles, time, decision, tuple(sorted(are - were))))
             world.settle(self.play)
             decided = (decision.admissions, decision.placements, decision.preemptions, decision.evictions)
@@ -225,6 +229,8 @@ class _Simulation:
     def _has_heads(self) -> bool:
         queues = self.world.queues.items()
         is_any = any(queue.active for name, queue in queues if self.world.cache.is_active(name))
+        rings_at = self.world.next_ring()
+        is_any |= rings_at is not None and rings_at <= self.world.now
         return is_any or bool(self.world.second_passes.ready)
 
     def _patience(self, quiet_cycles: int | None) -> int:

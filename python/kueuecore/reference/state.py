@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from kueuecore.reference import conditions, quantity, times
+from kueuecore.reference import conditions, experiments, quantity, times
 from kueuecore.reference.admission_fair_sharing import Ledger, Resources
 from kueuecore.reference.cache import MULTIKUEUE, Cache, Snapshot
 from kueuecore.reference.decision import Event
-from kueuecore.reference.objects import key, local_queue_key, weight_of
+from kueuecore.reference.objects import FlavorResource, key, local_queue_key, weight_of
 from kueuecore.reference.pending import PendingQueue, RequeueReason
 from kueuecore.reference.pods import adjusted
 from kueuecore.reference.settings import Json, Settings
@@ -36,13 +36,16 @@ class State:
         local_queues: The LocalQueues that are not stopped, with their ClusterQueues.
         kept_progress: Where flavor scans resume, by LocalQueue without a ClusterQueue and Workload (rules/03 §6).
         assigned: The LocalQueue in which each workload was last queued.
-        notified: ClusterQueues, and roots after a slash, to be tried again (rules/05 §3.1).
+        retry_delay: How long a retry waits for others.
+        notified: ClusterQueues, and roots after a slash, to be tried again, and when (rules/05 §3.1).
         expected: Workloads asked to stop whose eviction no watch event has shown yet (rules/04 §8).
         changes: Workload changes not yet reported to the watchers.
         dirty: Workloads that the workload controller must reconcile.
         events: Events that the workload controller recorded.
         second_passes: Workloads waiting for a second pass (rules/08 §11.10).
         node_checks: When to check nodes again, by name (rules/08 §13.2).
+        backoffs: Until when a ClusterQueue does not borrow something again (rules/13 §3).
+        rung_at: When `ring` was called last.
         has_unseen_pods: Returns whether pods without objects run on a node, of a workload or of a whole namespace.
     """
 
@@ -58,7 +61,8 @@ class State:
         self.local_queues: dict[str, str] = {}
         self.kept_progress: dict[str, dict[str, Progress]] = {}
         self.assigned: dict[str, str] = {}
-        self.notified: set[str] = set()
+        self.retry_delay = 0
+        self.notified: dict[str, int] = {}
         self.expected: set[str] = set()
         self.ledger = Ledger(self.settings)
         self.n_cycles = 0
@@ -67,6 +71,8 @@ class State:
         self.events: list[Event] = []
         self.second_passes = SecondPasses(keeps_first=self.settings.has("SecondPassTimersStay"))
         self.node_checks: dict[str, int] = {}
+        self.backoffs: dict[tuple[str, FlavorResource], int] = {}
+        self.rung_at = 0
         self.has_unseen_pods: Callable[[str, str], bool] = _has_none
 
     def kind(self, kind: str) -> dict[str, Json]:
@@ -107,7 +113,9 @@ class State:
 
     def snapshot(self) -> Snapshot:
         """Return the snapshot for a cycle."""
-        return self.cache.snapshot(self.now, {name: self.used(name) for name in self.kind("LocalQueue")})
+        found = self.cache.snapshot(self.now, {name: self.used(name) for name in self.kind("LocalQueue")})
+        found.backoffs = frozenset(what for what, until in self.backoffs.items() if self.now < until)
+        return found
 
     def advance(self, now: str | int | None) -> None:
         """Set the clock, if a time is given."""
@@ -127,11 +135,45 @@ class State:
 
     def notify(self, cluster_queues: Iterable[str]) -> None:
         """Ask to try all workloads in whole trees again (rules/05 §3.1)."""
-        self.notified |= {self._tree(name) for name in cluster_queues}
+        for name in cluster_queues:
+            self.note_retry(self._tree(name))
+
+    def note_retry(self, tree: str) -> None:
+        """Note what to try again; what waits already keeps its time."""
+        if tree:
+            self.notified.setdefault(tree, self.now + self.retry_delay)
+
+    def note_reclaim(self, victim: Info, reason: str) -> None:
+        """Note what a ClusterQueue loses: it does not borrow that again for a while (rules/13 §3)."""
+        # It may have left while the cycle waited for pods.
+        held = self.cache.find(victim.key)
+        if self.settings.reclaim_backoff is not None and reason in experiments.RECLAIMS and held is not None:
+            until = self.now + self.settings.reclaim_backoff
+            self.backoffs |= {(victim.cluster_queue, fr): until for fr in held.usage}
+
+    def _turns(self) -> Iterator[tuple[int, str]]:
+        """Yield when workloads will have run for the time of an experiment, with their ClusterQueues (rules/13 §5)."""
+        for name, infos in self.cache.workloads.items():
+            for info in infos.values():
+                yield from ((at, name) for at in experiments.ends(info, self.settings) if at > self.rung_at)
+
+    def next_ring(self) -> int | None:
+        """Return when the next wait of an experiment ends."""
+        return min([*self.backoffs.values(), *(at for at, _ in self._turns())], default=None)
+
+    def ring(self) -> None:
+        """Ask to try those again whose wait has ended (rules/13 §5)."""
+        due = {name for at, name in self._turns() if at <= self.now}
+        due |= {name for (name, _), until in self.backoffs.items() if until <= self.now}
+        self.backoffs = {what: until for what, until in self.backoffs.items() if until > self.now}
+        self.rung_at = max(self.rung_at, self.now)
+        self.notify(sorted(due & self.cache.forest.cluster_queues.keys()))
 
     def flush(self) -> None:
-        """Requeue what `notify` asked for: what was a root then, and is below it now (rules/05 §3.1)."""
-        notified, self.notified = self.notified - {""}, set()
+        """Requeue what `notify` asked for, once due: what was a root then, and is below it now (rules/05 §3.1)."""
+        self.ring()
+        notified = {tree for tree, due in self.notified.items() if due <= self.now}
+        self.notified = {tree: due for tree, due in self.notified.items() if due > self.now}
         forest, found = self.cache.forest, set(notified)
         for name, cohort in forest.cohorts.items():
             if f"/{name}" in notified and not cohort.has_cycle:

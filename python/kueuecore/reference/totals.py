@@ -107,6 +107,8 @@ def queue_time(workload: Json, settings: Settings, requeuing_timestamp: str = ""
     preempted = conditions.said(workload, "Preempted") == ("True", "InCohortReclaimWhileBorrowing")
     if preempted and not settings.on("PrioritySortingWithinCohort"):
         return conditions.since(workload, "Preempted") + times.SECOND // 1000
+    if settings.time_share is not None and conditions.said(workload, "Preempted") == ("True", "InClusterQueue"):
+        return conditions.since(workload, "Preempted")  # rules/13 §4
     return times.moment(workload["metadata"].get("creationTimestamp"))
 
 
@@ -257,6 +259,9 @@ class Info:
         held = conditions.has_reservation(workload)
         self.reserved_at = conditions.since(workload, "QuotaReserved") if held else None
         self.is_evicted = conditions.is_true(workload, "Evicted")
+        # Since when it runs, for experiments (rules/13 §1); None if it does not, or was asked to stop.
+        runs = conditions.is_true(workload, "Admitted") and not self.is_evicted
+        self.running_since = conditions.since(workload, "Admitted") if runs else None
         # The progress of the flavor scan, and the generation of the object when it was last a head.
         self.progress: Progress | None = None
         self.last_generation = 0

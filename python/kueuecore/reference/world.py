@@ -12,6 +12,7 @@ from kueuecore.reference.cycle import Cycle
 from kueuecore.reference.decision import Decision, Event
 from kueuecore.reference.reconcile import reconcile
 from kueuecore.reference.settings import Json
+from kueuecore.reference.times import SECOND
 from kueuecore.reference.topology import watch
 
 
@@ -23,12 +24,21 @@ class World(Watchers):
         configuration: Kueue's Configuration as a dict.
         now: The time, as RFC 3339 or in nanoseconds since 1970.
         trusted: Whether to take manifests as they are, without the API server's defaults.
+        batches_retries: Whether retries of parked workloads wait for others (rules/05 §3.1).
     """
 
     def __init__(
-        self, objects: Iterable[Json] = (), *, configuration: Json | None = None, now: str | int, trusted: bool = False
+        self,
+        objects: Iterable[Json] = (),
+        *,
+        configuration: Json | None = None,
+        now: str | int,
+        trusted: bool = False,
+        batches_retries: bool = False,
     ) -> None:
         super().__init__(configuration, now)
+        if batches_retries and self.settings.has("RetriesAreBatched"):
+            self.retry_delay = (10 if self.settings.on("SchedulerLongRequeueInterval") else 1) * SECOND
         self.apply(objects, trusted=trusted)
 
     def cycle(self, now: str | int) -> Decision:

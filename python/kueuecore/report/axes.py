@@ -140,7 +140,7 @@ def count_axis(most: int, title: str) -> Any:
         most: The largest count.
         title: What is counted.
     """
-    axis = alt.Axis(title=title, format=",d")
+    axis = alt.Axis(title=title, format=",d", tickMinStep=1)
     if most < 8:
         axis.values = [*range(most + 1)]
     return axis

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
 from kueuecore._numbers import number_text
-from kueuecore.report.axes import change_axis, inline
+from kueuecore._text import listed
+from kueuecore.report.axes import change_axis, color_of, inline
 from kueuecore.report.facts import clock, counted
 from kueuecore.report.figure import WIDTH, Figure, svg
 from kueuecore.report.page import render
 from kueuecore.studies import Change, Comparison, GroupChange
+from kueuecore.studies.comparison_rows import has_failures, measure_rows
 
 __all__ = ["comparison_html"]
 
@@ -21,140 +23,198 @@ _MAX_GROUPS = 40
 _VERDICTS = ("wait less", "wait the same", "wait more")
 _SPANS = (("mean_wait_seconds", "mean wait"), ("makespan_seconds", "makespan"), ("lost_seconds", "work lost"))
 _COLORS = ("#3b8f5f", "#8a94a1", "#c25b3b")
+_BAR = 26
 
 
-def comparison_html(comparison: Comparison, *, title: str, edits: Sequence[str] = ()) -> str:
+def comparison_html(comparison: Comparison, *, title: str, sides: Mapping[str, str]) -> str:
     """Render a comparison as one page.
 
     Args:
         comparison: The comparison.
         title: Its heading.
-        edits: What B changes in A.
+        sides: What each side is, by its name.
     """
-    total = comparison.total
-    n_same = total.n_jobs - total.n_less - total.n_more
-    verdicts = zip(_VERDICTS, (total.n_less, n_same, total.n_more), strict=True)
-    numbers = [("jobs", f"{total.n_jobs:,}"), *((name, f"{n:,}") for name, n in verdicts)]
-    for name, what in _SPANS:
-        change = total.measures.get(name)
-        if change is not None and change.a.median is not None and change.b.median is not None:
-            numbers.append((f"{what}, A and B", f"{clock(change.a.median)}, {clock(change.b.median)}"))
-    if _fail(total):
-        numbers.append(("failed, A and B", ", ".join(_medians(total["failed"]))))
-    groups = sorted(comparison.groups, key=lambda group: (-(group.n_less + group.n_more), _name(group)))[:_MAX_GROUPS]
+    groups = sorted(comparison.groups, key=lambda group: (-_n_changed(group), _name(comparison, group)))[:_MAX_GROUPS]
     n_left = len(comparison.groups) - len(groups)
     left_out = f"Not shown: {counted(n_left, 'group')} with fewer changes." if n_left else ""
+    who = [_who(comparison, groups, side, left_out) for side in comparison.others]
+    n_seeds = counted(len(comparison.seeds), "seed")
+    said = "".join(f" {name} is {what}." for name, what in sides.items())
     return render(
         title=title,
-        subtitle=f"A and B run the same work, {counted(len(comparison.seeds), 'seed')}."
-        + (f" B is A with {'; '.join(edits)}." if edits else ""),
-        figures=[_who(groups, left_out), _by_how_much(groups, left_out)] if groups else [],
-        numbers=numbers,
+        subtitle=f"{listed(comparison.names)} run the same work, {n_seeds}.{said}",
+        figures=[*([*who, _by_how_much(comparison, groups, left_out)] if groups else []), _measures(comparison)],
+        numbers=_numbers(comparison),
         releases=comparison.releases,
+        notices=[text for texts in comparison.notices for text in texts],
     )
 
 
-def _name(group: GroupChange) -> str:
-    before, after = (queue or "several queues" for queue in group.cluster_queues)
-    return f"{group.work} in {before}" + (f" / {after}" if after != before else "")
+def _numbers(comparison: Comparison) -> list[tuple[str, str]]:
+    total, others = comparison.total, comparison.others
+    numbers = [("jobs", f"{total.n_jobs:,}")]
+    for side in others:
+        under = f" under {side}" if len(others) > 1 else ""
+        counts = (total[side].n_less, total.n_jobs - total[side].n_less - total[side].n_more, total[side].n_more)
+        numbers += [(f"{verdict}{under}", f"{n:,}") for verdict, n in zip(_VERDICTS, counts, strict=True)]
+    for name, what in _SPANS:
+        changes = [total[side].measures.get(name) for side in comparison.names]
+        medians = [change.value.median for change in changes if change is not None]
+        known = [clock(median) for median in medians if median is not None]
+        if len(known) == len(comparison.names):
+            numbers.append((f"{what}, {listed(comparison.names)}", ", ".join(known)))
+    if has_failures(total, comparison.names):
+        failed = ", ".join(_median(total[side]["failed"]) for side in comparison.names)
+        numbers.append((f"failed, {listed(comparison.names)}", failed))
+    return numbers
 
 
-def _who(groups: list[GroupChange], left_out: str) -> Figure:
-    """Show the share of each group that waits less, and the share that waits more."""
+def _n_changed(group: GroupChange) -> int:
+    return sum(side.n_less + side.n_more for side in group.sides.values())
+
+
+def _name(comparison: Comparison, group: GroupChange, side: str = "") -> str:
+    """Return what a group is called: its work, and its ClusterQueue on the baseline and on a side."""
+    queues = [group[name].cluster_queue or "several queues" for name in (comparison.baseline, *filter(None, [side]))]
+    return f"{group.work} in {' / '.join(dict.fromkeys(queues))}"
+
+
+def _who(comparison: Comparison, groups: Sequence[GroupChange], side: str, left_out: str) -> Figure:
+    """Show the share of each group that waits less on a side, and the share that waits more."""
     data, rows = [], []
-    for group in groups:
-        counts = (group.n_less, group.n_jobs - group.n_less - group.n_more, group.n_more)
+    names = [_name(comparison, group, side) for group in groups]
+    for name, group in zip(names, groups, strict=True):
+        n_less, n_more = group[side].n_less, group[side].n_more
+        counts = (n_less, group.n_jobs - n_less - n_more, n_more)
         data += [
-            {"group": _name(group), "verdict": verdict, "part": n / group.n_jobs, "place": place}
+            {"group": name, "verdict": verdict, "part": n / group.n_jobs, "place": place}
             for place, (verdict, n) in enumerate(zip(_VERDICTS, counts, strict=True))
         ]
-        rows.append([_name(group), str(group.n_jobs), *map(str, counts)])
+        rows.append([name, str(group.n_jobs), *map(str, counts)])
     chart = (
-        alt.Chart(inline(data), width=WIDTH - 160, height=26 * len(groups))
+        alt.Chart(inline(data), width=WIDTH - 160, height=_BAR * len(groups))
         .mark_bar()
         .encode(
             x=alt.X("part:Q", title="share of the jobs", axis=alt.Axis(format="%", grid=False), stack="zero"),
-            y=alt.Y("group:N", sort=[_name(group) for group in groups], title=None),
+            y=alt.Y("group:N", sort=names, title=None),
             color=alt.Color("verdict:N", scale=alt.Scale(domain=[*_VERDICTS], range=[*_COLORS])),
             order="place:Q",
         )
     )
-    n_less, n_more = sum(group.n_less for group in groups), sum(group.n_more for group in groups)
+    n_less, n_more = (sum(getattr(group[side], which) for group in groups) for which in ("n_less", "n_more"))
     return Figure(
-        title="Who waits less, and who more, under B",
+        title=f"Who waits less, and who more, under {side}",
         says=f"{counted(n_less, 'job')} {'waits' if n_less == 1 else 'wait'} less, {n_more:,} more.",
         note=left_out,
-        picture=svg(chart, name="who"),
+        picture=svg(chart, name=f"who{comparison.names.index(side)}"),
         header=("group", "jobs", *_VERDICTS),
         rows=rows,
     )
 
 
-def _by_how_much(groups: list[GroupChange], left_out: str) -> Figure:
-    """Show the change of each group's mean wait, with its interval."""
+def _by_how_much(comparison: Comparison, groups: Sequence[GroupChange], left_out: str) -> Figure:
+    """Show the change of each group's mean wait on each side, with its interval."""
     data: list[dict[str, Any]] = []
-    rows = []
-    fail = any(map(_fail, groups))
+    others = comparison.others
     for group in groups:
-        change = group.measures.get("mean_wait_seconds")
-        failed = _medians(group["failed"]) if fail else []
-        rows.append(
-            [_name(group), *_cells(change), *failed, *_medians(group["evictions"]), *_spans(group["lost_seconds"])]
-        )
-        if change is None or change.difference.median is None:
-            continue
-        low, high = change.difference.interval or (change.difference.median,) * 2
-        data.append({"group": _name(group), "change": change.difference.median, "low": low, "high": high})
-    y = alt.Y("group:N", sort=[_name(group) for group in groups], title=None)
-    base = alt.Chart(inline(data), width=WIDTH - 160, height=26 * max(len(data), 1))
-    ends = [value for row in data for value in (row["low"], row["high"])]
-    title = "change of the mean wait (below 0: B waits less)"
-    x = change_axis("change", min(ends, default=0.0), max(ends, default=0.0), title=title)
-    chart: Any = (
-        alt.Chart(inline([{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="currentColor").encode(x=alt.X("zero:Q"))
-        + base.mark_rule(strokeWidth=3, color="#3b78c2").encode(x="low:Q", x2="high:Q", y=y)
-        + base.mark_point(filled=True, size=90, color="#3b78c2", opacity=1).encode(x=x, y=y)
-    )
+        for side in others:
+            change = group[side].measures.get("mean_wait_seconds")
+            if change is None or change.difference.median is None:
+                continue
+            low, high = change.difference.interval or (change.difference.median,) * 2
+            # With one other side, a group may say both of its queues.
+            name = _name(comparison, group, side if len(others) == 1 else "")
+            data.append({"group": name, "side": side, "change": change.difference.median, "low": low, "high": high})
     most = max(data, key=lambda row: abs(row["change"]), default=None)
-    says = "No group has a wait under both."
+    says = "No group has a wait on all sides."
     if most is not None and not most["change"]:
         says = "No group waits longer or less on average."
     elif most is not None:
         word = "less" if most["change"] < 0 else "longer"
-        says = f"The largest change: {most['group']} waits {clock(abs(most['change']))} {word} on average."
+        under = f" under {most['side']}" if len(others) > 1 else ""
+        says = f"The largest change: {most['group']} waits {clock(abs(most['change']))} {word} on average{under}."
+    header, rows = _change_rows(comparison, groups)
     return Figure(
         title="By how much",
         says=says,
         note=f"A dot is the median over seeds, a bar its 95 % interval, which needs six seeds. {left_out}",
-        picture=svg(chart, name="change"),
-        header=(
-            *("group", "wait A", "wait B", "change", "interval"),
-            *(("failed A", "failed B") if fail else ()),
-            *("evictions A", "evictions B", "lost A", "lost B"),
-        ),
+        picture=svg(_change_chart(data, others, comparison.baseline), name="change"),
+        header=header,
         rows=rows,
     )
 
 
-def _fail(group: GroupChange) -> bool:
-    """Return whether any of its jobs fail."""
-    return any((*group["failed"].a.values, *group["failed"].b.values))
+def _change_chart(data: list[dict[str, Any]], others: Sequence[str], baseline: str) -> Any:
+    names = [*dict.fromkeys(row["group"] for row in data)]
+    y: dict[str, Any] = {"y": alt.Y("group:N", sort=names, title=None)}
+    height = _BAR
+    if len(others) > 1:
+        y["yOffset"] = alt.YOffset("side:N", sort=[*others])
+        height = max(_BAR, 14 * len(others) + 8)
+    base = alt.Chart(inline(data), width=WIDTH - 160, height=height * max(len(names), 1))
+    ends = [value for row in data for value in (row["low"], row["high"])]
+    title = f"change of the mean wait (below 0: {others[0] if len(others) == 1 else f'less than {baseline}'}"
+    title += " waits less)" if len(others) == 1 else ")"
+    x = change_axis("change", min(ends, default=0.0), max(ends, default=0.0), title=title)
+    color = color_of(tuple(others), "side") if len(others) > 1 else alt.value("#3b78c2")
+    return (
+        alt.Chart(inline([{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="currentColor").encode(x=alt.X("zero:Q"))
+        + base.mark_rule(strokeWidth=3).encode(x="low:Q", x2="high:Q", color=color, **y)
+        + base.mark_point(filled=True, size=90, opacity=1).encode(x=x, color=color, **y)
+    )
+
+
+def _change_rows(comparison: Comparison, groups: Sequence[GroupChange]) -> tuple[list[str], list[list[str]]]:
+    """Return the columns and rows of the groups with the figures of each side."""
+    names, others = comparison.names, comparison.others
+    fail = any(has_failures(group, names) for group in groups)
+    header = ["group", *(f"wait {name}" for name in names)]
+    header += [f"{what}{f' {side}' if len(others) > 1 else ''}" for side in others for what in ("change", "interval")]
+    header += [f"failed {name}" for name in names] if fail else []
+    header += [*(f"evictions {name}" for name in names), *(f"lost {name}" for name in names)]
+    rows = []
+    for group in groups:
+        waits = [group[name].measures.get("mean_wait_seconds") for name in names]
+        changes = [cell for side in others for cell in _cells(group[side].measures.get("mean_wait_seconds"))]
+        rows.append(
+            [
+                _name(comparison, group, others[0] if len(others) == 1 else ""),
+                *map(_span, waits),
+                *changes,
+                *(_median(group[name]["failed"]) for name in names if fail),
+                *(_median(group[name]["evictions"]) for name in names),
+                *(_span(group[name]["lost_seconds"]) for name in names),
+            ]
+        )
+    return header, rows
+
+
+def _measures(comparison: Comparison) -> Figure:
+    """Show the measures of all jobs as a table."""
+    header, rows = measure_rows(comparison)
+    others = listed(comparison.others)
+    return Figure(
+        title="All measures",
+        says=f"Medians over seeds. A change is that of {others} from {comparison.baseline}, with its 95 % interval.",
+        header=[name if name in comparison.names else name.lower() for name in header],
+        rows=rows,
+    )
 
 
 def _cells(change: Change | None) -> list[str]:
     if change is None or change.difference.median is None:
-        return ["-"] * 4
+        return ["-"] * 2
     interval = change.difference.interval
     between = "-" if interval is None else f"{_signed(interval[0])} to {_signed(interval[1])}"
-    return [*_spans(change), _signed(change.difference.median), between]
+    return [_signed(change.difference.median), between]
 
 
-def _spans(change: Change) -> list[str]:
-    return ["-" if entry.median is None else clock(entry.median) for entry in (change.a, change.b)]
+def _span(change: Change | None) -> str:
+    return "-" if change is None or change.value.median is None else clock(change.value.median)
 
 
-def _medians(change: Change) -> list[str]:
-    return ["-" if entry.median is None else number_text(entry.median) for entry in (change.a, change.b)]
+def _median(change: Change) -> str:
+    return "-" if change.value.median is None else number_text(change.value.median)
 
 
 def _signed(seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import cached_property
 
 from kueuecore.report.framed import Framed
@@ -12,14 +12,14 @@ __all__ = ["ComparisonReport"]
 
 
 class ComparisonReport(Framed):
-    """Compares two configurations on one HTML page: who waits less, who waits more, and by how much.
+    """Compares configurations on one HTML page: who waits less, who waits more, and by how much.
 
     Like `Report`, it needs neither a network nor scripts.
 
     Args:
         comparison: What `kueuecore.studies.compare` returned.
         title: The heading of the page.
-        edits: What B changes in A, if that is the only difference.
+        sides: What each side is, by its name, such as its file or what it changes in the first.
 
     Example:
         >>> from kueuecore.scenarios import parse_edit, read_scenario
@@ -30,10 +30,12 @@ class ComparisonReport(Framed):
         2
     """
 
-    def __init__(self, comparison: Comparison, *, title: str = "Comparison", edits: Sequence[str] = ()) -> None:
+    def __init__(
+        self, comparison: Comparison, *, title: str = "Comparison", sides: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(title=title)
         self._comparison = comparison
-        self._edits = edits
+        self._sides = dict(sides or {})
 
     @cached_property
     def html(self) -> str:
@@ -44,4 +46,4 @@ class ComparisonReport(Framed):
         """
         from kueuecore.report.comparison_page import comparison_html
 
-        return comparison_html(self._comparison, title=self._title, edits=self._edits)
+        return comparison_html(self._comparison, title=self._title, sides=self._sides)

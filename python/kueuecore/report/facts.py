@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kueuecore.report.dates import date_ticks, day_and_time
 from kueuecore.report.figure import OTHERS
+from kueuecore.report.timed import Timed, clock
 from kueuecore.results import Results
 from kueuecore.results.table import Table
 from kueuecore.results.usage_log import UsageLog
-from kueuecore.scenarios.scenario import DEFAULT_START
 from kueuecore.simulation.run import Run, StepKind
-from kueuecore.times import SECOND_NS, nanoseconds
+from kueuecore.times import SECOND_NS
 
 __all__ = ["Facts", "amount", "clock", "counted", "steps_until_next", "unit_of"]
 
@@ -27,13 +26,10 @@ Ints = npt.NDArray[np.int64]
 
 # People cannot distinguish more bands.
 _MAX_QUEUES = 8
-_STEPS = 160
-# Below, the time since the start says more than dates.
-_DATED = 2 * 86400
 
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(Timed):
     """A run and its results, as the charts need them.
 
     Args:
@@ -45,32 +41,14 @@ class Facts:
     results: Results
 
     @property
-    def seconds(self) -> float:
-        """The length of the run."""
-        return (self.run.end - self.run.start) / SECOND_NS
+    def start(self) -> int:
+        """When the run starts."""
+        return self.run.start
 
     @property
-    def has_dates(self) -> bool:
-        """Whether days have a meaning: the run is long, and somebody has chosen its start."""
-        return self.seconds > _DATED and self.run.start != nanoseconds(DEFAULT_START)
-
-    @cached_property
-    def dates(self) -> list[tuple[float, str]]:
-        """The ticks of an axis with dates; none if the run has no dates."""
-        return date_ticks(self.run.start, self.seconds) if self.has_dates else []
-
-    def when(self, seconds: float) -> str:
-        """Format a moment: a date, or the time since the start."""
-        return day_and_time(self.run.start, seconds) if self.has_dates else clock(seconds)
-
-    def happens(self, seconds: float) -> str:
-        """Return when something happens, in words."""
-        return f"{'on' if self.has_dates else 'after'} {self.when(seconds)}"
-
-    @cached_property
-    def step(self) -> float:
-        """The time between two points on a curve, in seconds."""
-        return max(self.seconds / _STEPS, 0.001)
+    def end(self) -> int:
+        """When it ends."""
+        return self.run.end
 
     @cached_property
     def table(self) -> Table:
@@ -166,23 +144,6 @@ def steps_until_next(run: Run, kinds: Collection[StepKind]) -> tuple[Any, Ints]:
     steps = steps[np.argsort(steps["workload"], kind="stable")]
     is_last = np.append(steps["workload"][1:] != steps["workload"][:-1], True)[: len(steps)]
     return steps, np.where(is_last, run.end, np.append(steps["time"][1:], run.end)[: len(steps)])
-
-
-def clock(seconds: float) -> str:
-    """Format a time of the run.
-
-    Example:
-        >>> clock(90), clock(7200), clock(200000), clock(0.25)
-        ('1m30s', '2h00m', '2d7h', '0.2s')
-    """
-    if round(seconds, 1) < 60:
-        return f"{round(seconds, 1):g}s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if not hours:
-        return f"{minutes}m{rest:02}s"
-    days, hours = divmod(hours, 24)
-    return f"{days}d{hours}h" if days else f"{hours}h{minutes:02}m"
 
 
 def counted(n: int, what: str) -> str:

@@ -66,7 +66,7 @@ def svg(chart: Any, *, name: str, has_titles: bool = False) -> str:
         legend={**plain, **_SYMBOLS, "labelFontSize": 12, "title": None, "orient": "top", "columns": 4},
         view={"stroke": "transparent"},
     )
-    picture = vl_convert.vegalite_to_svg(themed.to_dict())
+    picture = vl_convert.vegalite_to_svg(themed.to_dict(validate=False))
     if has_titles:
         picture = _MARK.sub(r"<\1 \3><title>\2</title></\1>", picture)
     # Charts on one page must not share ids, nor keep a size that no phone has.

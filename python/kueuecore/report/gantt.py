@@ -11,9 +11,10 @@ import numpy as np
 from kueuecore.report.axes import color_of, inline, time_axis
 from kueuecore.report.facts import Facts, clock, counted, steps_until_next
 from kueuecore.report.figure import WIDTH, Figure, svg
+from kueuecore.report.timed import Timed
 from kueuecore.simulation.run import StepKind
 
-__all__ = ["MAX_JOBS", "gantt_figure"]
+__all__ = ["MAX_JOBS", "bars_chart", "counts_chart", "gantt_figure", "is_too_many", "row_axis", "why_counts"]
 
 MAX_JOBS = 2000
 """With more jobs, the chart shows how many run at once."""
@@ -30,7 +31,7 @@ def gantt_figure(facts: Facts) -> Figure:
     """Draw a bar for each run of each job; with too many of them, how many jobs run at once, by queue."""
     starts, ends, workloads, is_run = _spans(facts)
     jobs = facts.results.jobs
-    if len(jobs) > MAX_JOBS or len(starts) > _MAX_SPANS:
+    if is_too_many(len(jobs), len(starts)):
         return _counts(facts, starts[is_run], ends[is_run], workloads[is_run])
     return _bars(facts, starts, ends, workloads, is_run)
 
@@ -69,22 +70,8 @@ def _bars(facts: Facts, starts: Any, ends: Any, workloads: Any, is_run: Any) -> 
         for span, start, end, runs in spans
         if runs or end > start
     ]
-    step = min(_MAX_ROW, max(_LEAST_ROW, _HIGHEST / max(len(order), 1)))
-    y = alt.Y(
-        "row:Q",
-        scale=alt.Scale(domain=[-0.5, len(order) - 0.5], reverse=True, nice=False),
-        axis=None,
-    )
-    width = WIDTH - (_NAMES if step >= _NAMED_ROW else 0)
-    base = alt.Chart(inline(data), width=width, height=max(60, round(step * len(order))))
-    x = time_axis("t", facts.seconds, dates=facts.dates)
-    bars = {"x": x, "x2": "u:Q", "y": y, "color": color_of(facts.job_names, "queue"), "description": "title:N"}
-    waits = base.transform_filter("!datum.runs").mark_rule(strokeWidth=1, opacity=0.85).encode(**bars)
-    thick = max(1.5, step * 0.7)
-    runs = base.transform_filter("datum.runs").mark_rule(strokeWidth=thick, strokeCap="butt").encode(**bars)
-    chart: Any = waits + runs
-    if step >= _NAMED_ROW:
-        chart += _names_beside(names, y)
+    y = row_axis(len(order))
+    chart = bars_chart(facts, data, names, facts.job_names, y)
     taken = _preemptions(facts)
     arrows = [*_arrows(taken, names, row_of)]
     if arrows:
@@ -105,6 +92,82 @@ def _bars(facts: Facts, starts: Any, ends: Any, workloads: Any, is_run: Any) -> 
         header=("preempted", "by", "why"),
         rows=[[_name(facts, victim), _name(facts, by), why] for _, victim, by, why in taken],
     )
+
+
+def row_axis(n_rows: int) -> Any:
+    """Make the vertical axis of a chart with a row for each job, the first at the top."""
+    scale = alt.Scale(domain=[-0.5, n_rows - 0.5], reverse=True, nice=False)
+    return alt.Y("row:Q", scale=scale, axis=None)
+
+
+def bars_chart(
+    time: Timed, data: Sequence[Mapping[str, object]], names: Sequence[str], bands: tuple[str, ...], y: Any
+) -> Any:
+    """Draw a thin line for each wait and a bar for each run, with names beside the rows if there is room.
+
+    Args:
+        time: The time of the run.
+        data: The waits and runs: `row`, from `t` to `u`, `runs`, their colour's name `queue`, and a `title`.
+        names: What each row is called.
+        bands: The names that have colours.
+        y: The axis of the rows.
+    """
+    step = min(_MAX_ROW, max(_LEAST_ROW, _HIGHEST / max(len(names), 1)))
+    width = WIDTH - (_NAMES if step >= _NAMED_ROW else 0)
+    base = alt.Chart(inline(data), width=width, height=max(60, round(step * len(names))))
+    x = time_axis("t", time.seconds, dates=time.dates)
+    bars = {"x": x, "x2": "u:Q", "y": y, "color": color_of(bands, "queue"), "description": "title:N"}
+    waits = base.transform_filter("!datum.runs").mark_rule(strokeWidth=1, opacity=0.85).encode(**bars)
+    thick = max(1.5, step * 0.7)
+    chart: Any = waits + base.transform_filter("datum.runs").mark_rule(strokeWidth=thick, strokeCap="butt").encode(
+        **bars
+    )
+    return chart + _names_beside(names, y) if step >= _NAMED_ROW else chart
+
+
+def counts_chart(
+    time: Timed, starts: Any, ends: Any, homes: Any, bands: tuple[str, ...]
+) -> tuple[Any, list[list[str]]]:
+    """Draw how many jobs run at once, and return it with a row for each band.
+
+    Args:
+        time: The time of the run.
+        starts: When each run begins, in seconds from the start, shape (n,).
+        ends: When it ends.
+        homes: The band of each.
+        bands: The names that have colours.
+    """
+    edges = np.linspace(0, time.seconds, _BINS + 1)
+    data, rows = [], []
+    for name in bands:
+        mine = homes == name
+        # The number started by each time, minus the number ended.
+        begun = np.searchsorted(np.sort(starts[mine]), edges, "right")
+        over = np.searchsorted(np.sort(ends[mine]), edges, "right")
+        running = begun - over
+        data += [{"t": round(float(t), 3), "queue": name, "n": int(n)} for t, n in zip(edges, running, strict=True)]
+        rows.append([name, str(int(mine.sum())), str(int(running.max(initial=0)))])
+    chart = (
+        alt.Chart(inline(data), width=WIDTH, height=240)
+        .mark_area(interpolate="step-after")
+        .encode(
+            x=time_axis("t", time.seconds, dates=time.dates),
+            y=alt.Y("n:Q", stack="zero", title="running jobs"),
+            color=color_of(bands, "queue"),
+        )
+    )
+    return chart, rows
+
+
+def is_too_many(n_jobs: int, n_spans: int) -> bool:
+    """Return whether there are too many jobs, or waits and runs, for a bar each."""
+    return n_jobs > MAX_JOBS or n_spans > _MAX_SPANS
+
+
+def why_counts(n_jobs: int) -> str:
+    """Say why a chart shows how many jobs run at once."""
+    too_many = f"{MAX_JOBS:,} jobs" if n_jobs > MAX_JOBS else f"{_MAX_SPANS:,} waits and runs"
+    return f"With more than {too_many}, the chart shows how many run at once instead of a bar for each."
 
 
 def _arrows(
@@ -130,7 +193,7 @@ def _name(facts: Facts, workload: int) -> str:
     return facts.run.workload_keys[workload] or "-"
 
 
-def _names_beside(names: list[str], y: Any) -> Any:
+def _names_beside(names: Sequence[str], y: Any) -> Any:
     """Write the name of the job beside each row, cut if it is long; its end tells jobs of one work apart."""
     own = [name.rpartition("/")[2] for name in names]
     shown = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 13]}…{name[-12:]}" for name in own]
@@ -141,32 +204,12 @@ def _names_beside(names: list[str], y: Any) -> Any:
 
 def _counts(facts: Facts, starts: Any, ends: Any, workloads: Any) -> Figure:
     homes = np.array(facts.homes, dtype=object)[workloads]
-    edges = np.linspace(0, facts.seconds, _BINS + 1)
-    data, rows = [], []
-    for name in facts.job_names:
-        mine = homes == name
-        # The number started by each time, minus the number ended.
-        begun = np.searchsorted(np.sort(starts[mine]), edges, "right")
-        over = np.searchsorted(np.sort(ends[mine]), edges, "right")
-        running = begun - over
-        data += [{"t": round(float(t), 3), "queue": name, "n": int(n)} for t, n in zip(edges, running, strict=True)]
-        rows.append([name, str(int(mine.sum())), str(int(running.max(initial=0)))])
-    chart = (
-        alt.Chart(inline(data), width=WIDTH, height=240)
-        .mark_area(interpolate="step-after")
-        .encode(
-            x=time_axis("t", facts.seconds, dates=facts.dates),
-            y=alt.Y("n:Q", stack="zero", title="running jobs"),
-            color=color_of(facts.job_names, "queue"),
-        )
-    )
+    chart, rows = counts_chart(facts, starts, ends, homes, facts.job_names)
     n_jobs = len(facts.results.jobs)
-    too_many = f"{MAX_JOBS:,} jobs" if n_jobs > MAX_JOBS else f"{_MAX_SPANS:,} waits and runs"
     return Figure(
         title="Jobs",
         says=f"{counted(n_jobs, 'job')}; {counted(len(facts.run.preemption_table), 'preemption')}.",
-        note=f"With more than {too_many}, the chart shows how many run at once instead of a bar for each. "
-        f"{facts.left_out}",
+        note=f"{why_counts(n_jobs)} {facts.left_out}",
         picture=svg(chart, name="jobs"),
         header=("ClusterQueue", "runs", "most at once"),
         rows=rows,

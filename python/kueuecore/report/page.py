@@ -58,6 +58,7 @@ def report_html(run: Run, *, title: str = "Simulation", left_out: Sequence[LeftO
         figures=figures,
         numbers=[*_numbers(facts)],
         releases=[run.engine.configuration.release],
+        notices=[*filter(None, [run.engine.configuration.experiments.notice])],
         tree=cohort_tree(facts),
     )
 
@@ -69,6 +70,7 @@ def render(
     figures: Sequence[Figure],
     numbers: Sequence[tuple[str, str]],
     releases: Sequence[Release],
+    notices: Sequence[str] = (),
     tree: Sequence[TreeNode] = (),
 ) -> str:
     """Render a page of figures.
@@ -79,6 +81,7 @@ def render(
         figures: The figures, in order.
         numbers: Names and values.
         releases: The releases of Kueue that decide in what it shows.
+        notices: Which rules decide that Kueue does not have.
         tree: The roots of a tree of cohorts; empty: no such section.
     """
     import jinja2
@@ -105,7 +108,7 @@ def render(
         tree=walked,
         n_told=n_told,
         is_open=len(walked) <= _OPEN_NODES,
-        made_by=_made_by(releases),
+        made_by="; ".join([_made_by(releases), *dict.fromkeys(notices)]),
     )
 
 

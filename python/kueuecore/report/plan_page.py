@@ -44,6 +44,7 @@ def plan_html(plans: Sequence[Plan], *, title: str) -> str:
         figures=[_figure(found, index) for index, found in enumerate(plans)],
         numbers=numbers,
         releases=[plan.release for plan in plans],
+        notices=plans[0].notices,
     )
 
 

@@ -10,8 +10,9 @@ from kueuecore.report.facts import clock, counted
 from kueuecore.report.figure import Figure, svg
 from kueuecore.report.page import render
 from kueuecore.report.sweep_charts import SweptMeasure, curve, heat_map, is_heat_map, panels
+from kueuecore.scenarios import Edit
 from kueuecore.studies import Estimate, Sweep
-from kueuecore.studies.sweep_points import best_first, field_names, is_more_better, value_names, value_text
+from kueuecore.studies.sweep_points import best_first, called, field_names, is_more_better, value_text
 
 __all__ = ["sweep_html"]
 
@@ -45,7 +46,7 @@ def sweep_html(found: Sweep, *, title: str, by: str | None = None) -> str:
         if len({value for e in measure.estimates for value in e.values}) > 1
     }
     fields = [[point[place].value for point in found.points] for place in range(len(names))]
-    labels = [_labels(field) for field in fields]
+    labels = [_labels([point[place] for point in found.points]) for place in range(len(names))]
     numbers = [("points", f"{len(found.points):,}"), ("seeds", f"{len(found.seeds):,}")]
     n_cut_off = sum(1 for figure in found.figures if figure.get("cut_off"))
     if n_cut_off:
@@ -66,6 +67,7 @@ def sweep_html(found: Sweep, *, title: str, by: str | None = None) -> str:
         ],
         numbers=numbers,
         releases=found.releases,
+        notices=[notice for notices in found.notices for notice in notices],
     )
 
 
@@ -86,12 +88,13 @@ def _title(name: str) -> str:
     return f"{words} of {rest}" if rest else _MEASURES.get(name, words)
 
 
-def _labels(values: Sequence[JsonValue]) -> list[str]:
+def _labels(edits: Sequence[Edit]) -> list[str]:
     """Name the values of a field, random numbers with as many digits as matter to a reader."""
+    values = [edit.value for edit in edits]
     rounded = {value: number_text(value) for value in values if isinstance(value, float)}
-    if len({*rounded.values()}) < len(rounded):
+    if len({*rounded.values()}) < len(rounded) or all(edit.called for edit in edits):
         rounded = {}
-    names = zip(values, value_names(values), strict=True)
+    names = zip(values, called(edits), strict=True)
     return [rounded.get(other, name) if isinstance(other, float) else name for other, name in names]
 
 

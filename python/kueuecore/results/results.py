@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import FrozenInstanceError, asdict
 from functools import cached_property
@@ -12,11 +11,8 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from kueuecore._replaced_files import replaced
-from kueuecore.results.files import SUFFIXES, write_table
 from kueuecore.results.job_runs import JobRuns
 from kueuecore.results.jobs import JobTimes, job_table
-from kueuecore.results.prometheus import metrics_text
 from kueuecore.results.queues import node_table
 from kueuecore.results.summary import Summary, summarize
 from kueuecore.results.table import Table
@@ -136,6 +132,8 @@ class Results:
 
     def prometheus(self) -> str:
         """Return metrics at the end of the run in Prometheus' text format, with Kueue's names."""
+        from kueuecore.results.prometheus import metrics_text  # few runs are asked for them
+
         return metrics_text(self._run, self._log)
 
     def write(self, path: str | Path, *, suffix: str = ".csv", step_seconds: float | None = None) -> tuple[Path, ...]:
@@ -154,24 +152,15 @@ class Results:
             ImportError: Parquet and Arrow need the extra `arrow`.
             OSError: A file cannot be written.
         """
-        if suffix not in SUFFIXES:
-            raise ValueError(f"suffix must be one of {', '.join(SUFFIXES)}, not {suffix!r}")
-        folder = Path(path)
+        from kueuecore.results.files import check_suffix, write_folder  # few runs are written
+
+        check_suffix(suffix)
         tables = {
             "jobs": self.jobs,
             "cluster_queues": self.cluster_queues(step_seconds=step_seconds),
             "cohorts": self.cohorts(step_seconds=step_seconds),
         }
-        folder.mkdir(parents=True, exist_ok=True)
-        written = []
-        for name, table in tables.items():
-            written.append(folder / f"{name}{suffix}")
-            write_table(table, written[-1])
         summary = asdict(self.summary())
         summary["utilisation"] = {f"{flavor}/{resource}": n for (flavor, resource), n in summary["utilisation"].items()}
         summary["left_out"] = [out.to_dict() for out in self._left_out]
-        for name, text in (("summary.json", json.dumps(summary, indent=2) + "\n"), ("metrics.prom", self.prometheus())):
-            written.append(folder / name)
-            with replaced(written[-1]) as file:
-                file.write(text.encode())
-        return tuple(written)
+        return write_folder(path, tables, suffix=suffix, summary=summary, metrics=self.prometheus())

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kueuecore._text import shown
-
 __all__ = ["Column", "Table"]
-
-
-_MAX_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +83,10 @@ class Table:
 
     def _repr_html_(self) -> str:
         """The first rows, for notebooks."""
-        columns = self.texts(0, min(len(self), _MAX_SHOWN))
-        head = "".join(f"<th>{_cell(name)}</th>" for name in self.names)
-        rows = ("".join(f"<td>{_cell(text)}</td>" for text in row) for row in zip(*columns, strict=True))
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        more = f"<p>{len(self)} rows</p>" if len(self) > _MAX_SHOWN else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        from kueuecore._html_tables import MAX_ROWS, html_table  # commands need it for nothing
+
+        columns = self.texts(0, min(len(self), MAX_ROWS))
+        return html_table(self.names, zip(*columns, strict=True), n_rows=len(self))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -130,11 +122,6 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return its rows as a capsule for Arrow's C stream interface."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-
-def _cell(text: str) -> str:
-    """Text in HTML, whatever it looks like."""
-    return escape(shown(text))
 
 
 def pyarrow() -> ModuleType:

@@ -1,7 +1,7 @@
 """Scenarios: clusters, their work and a seed in one file, simulated in virtual time.
 
 Example:
-    >>> outcome = run_scenario(read_scenario("examples/scenario/scenario.yaml"))
+    >>> outcome = run("examples/scenario/scenario.yaml")
     >>> outcome.all.n_jobs, outcome.all.n_finished
     (60, 60)
 """
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from kueuecore.scenarios.early_ends import EarlyEnds
     from kueuecore.scenarios.edits import Edit, parse_edit, parse_target
     from kueuecore.scenarios.fleet_part import Disconnection, FleetPart, WorkerPart
+    from kueuecore.scenarios.fleet_results import FleetResults, FleetSummary
     from kueuecore.scenarios.generator_reader import GeneratedRun, read_generator
     from kueuecore.scenarios.hourly_arrivals import HourlyArrivals
     from kueuecore.scenarios.job_outcomes import JobOutcome, JobOutcomes
     from kueuecore.scenarios.node_groups import NodeFailure, NodeGroup, NodeLevel, NodeState
     from kueuecore.scenarios.outcomes import QuotaOutcome, ScenarioEnding, ScenarioOutcome, WorkloadVersion
     from kueuecore.scenarios.present import Present
-    from kueuecore.scenarios.running import run_scenario
+    from kueuecore.scenarios.running import run, run_scenario
     from kueuecore.scenarios.scenario import Scenario
     from kueuecore.scenarios.scenario_reader import read_scenario
     from kueuecore.scenarios.schema import scenario_schema
@@ -49,6 +50,8 @@ __all__ = [
     "Edit",
     "Empirical",
     "FleetPart",
+    "FleetResults",
+    "FleetSummary",
     "Gamma",
     "GeneratedRun",
     "HourlyArrivals",
@@ -80,6 +83,7 @@ __all__ = [
     "parse_target",
     "read_generator",
     "read_scenario",
+    "run",
     "run_scenario",
     "scenario_schema",
     "waits_by",
@@ -93,13 +97,14 @@ __getattr__, __dir__ = lazy_names(
         "kueuecore.scenarios.early_ends": "EarlyEnds",
         "kueuecore.scenarios.edits": "Edit parse_edit parse_target",
         "kueuecore.scenarios.fleet_part": "Disconnection FleetPart WorkerPart",
+        "kueuecore.scenarios.fleet_results": "FleetResults FleetSummary",
         "kueuecore.scenarios.generator_reader": "GeneratedRun read_generator",
         "kueuecore.scenarios.hourly_arrivals": "HourlyArrivals",
         "kueuecore.scenarios.job_outcomes": "JobOutcome JobOutcomes",
         "kueuecore.scenarios.node_groups": "NodeFailure NodeGroup NodeLevel NodeState",
         "kueuecore.scenarios.outcomes": "QuotaOutcome ScenarioEnding ScenarioOutcome WorkloadVersion",
         "kueuecore.scenarios.present": "Present",
-        "kueuecore.scenarios.running": "run_scenario",
+        "kueuecore.scenarios.running": "run run_scenario",
         "kueuecore.scenarios.scenario": "Scenario",
         "kueuecore.scenarios.scenario_reader": "read_scenario",
         "kueuecore.scenarios.schema": "scenario_schema",

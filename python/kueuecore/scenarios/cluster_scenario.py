@@ -12,7 +12,6 @@ from kueuecore._json import JsonObject, text_at
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
 from kueuecore.manifests import Manifest, object_ref, plain_object
-from kueuecore.provisioning import ProvisioningController, QueuedCapacity, VirtualProvisioning
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.idle_failures import idle_failures
 from kueuecore.scenarios.job_outcomes import JobNames, JobOutcomes, Labels, empty_numbers, node_evictions
@@ -23,7 +22,6 @@ from kueuecore.scenarios.present import present_work
 from kueuecore.scenarios.queue_findings import LocalQueueName, evictions_beside, missing_queues
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.scenario_warnings import unused_configurations, warnings_of
-from kueuecore.scenarios.timetable import timetable_happenings
 from kueuecore.scenarios.work import Arrival
 from kueuecore.simulation import simulate
 from kueuecore.simulation.checkpoint import Checkpoint
@@ -113,8 +111,12 @@ def simulate_cluster(
 
 def changes_of(scenario: Scenario, cluster: ClusterPart) -> list[Happening]:
     """Return the changes of objects during a scenario: at the same time, nodes before the timetable."""
-    changes = node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start)
-    return [*map(_node_happening, changes), *timetable_happenings(scenario)]
+    happenings = list(map(_node_happening, node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start)))
+    if scenario.timetable:
+        from kueuecore.scenarios.timetable import timetable_happenings  # few scenarios have one
+
+        happenings += timetable_happenings(scenario)
+    return happenings
 
 
 def _run(
@@ -127,15 +129,12 @@ def _run(
     checkpoint: Checkpoint | None,
     keeps_events: bool,
 ) -> Run:
-    stocks = part.capacity
-    controller = ProvisioningController.of(part.configuration)
-    checks = [VirtualProvisioning(QueuedCapacity(stocks, seed=scenario.seed), controller=controller)] if stocks else []
     return simulate(
         objects,
         events,
         copies=copies,
         configuration=part.configuration,
-        checks=checks,
+        checks=part.checks(seed=scenario.seed),
         now=scenario.start,
         until=_until(scenario),
         max_cycles=max(_MAX_CYCLES, _MAX_CYCLES_OF_A_JOB * len(copies)),

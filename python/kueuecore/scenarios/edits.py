@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from copy import copy, deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -39,12 +39,14 @@ class Edit:
         name: Their name, or `namespace/name`; `*` and `?` are wildcards.
         path: The field, such as `spec.resourceGroups[0].flavors[name=spot].resources[name=cpu].nominalQuota`.
         value: The new value; None removes the field.
+        called: What tables call the value; empty: itself, or what tells it apart.
     """
 
     kind: str = ""
     name: str = ""
     path: str
     value: JsonValue
+    called: str = field(default="", repr=False)
 
     @property
     def target(self) -> str:

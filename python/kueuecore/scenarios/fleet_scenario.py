@@ -17,8 +17,11 @@ from kueuecore.multikueue import MANAGER, Dispatcher
 from kueuecore.multikueue.functions import DispatchFunction, is_dispatch_function
 from kueuecore.provisioning import QueuedCapacity, ScriptedCapacity
 from kueuecore.scenarios.cluster_part import ClusterPart
+from kueuecore.scenarios.fleet_log import ON_MANAGER, outage_table
+from kueuecore.scenarios.fleet_metrics import with_clusters
 from kueuecore.scenarios.fleet_part import FleetPart
 from kueuecore.scenarios.fleet_quota import quotas_of
+from kueuecore.scenarios.fleet_results import FleetResults
 from kueuecore.scenarios.fleet_watch import FleetWatch
 from kueuecore.scenarios.idle_failures import idle_failures
 from kueuecore.scenarios.job_outcomes import JobOutcomes
@@ -75,6 +78,7 @@ def simulate_fleet(scenario: Scenario, part: FleetPart, *, follow: Collection[st
         for name, given in objects.items():
             fleet.apply(given, cluster=name)
         fleet.advance(scenario.start)
+        watch.look()
         for time, happen in happenings:
             if time <= end and not (stops and watch.is_over):
                 _advance(fleet, watch, until=time, most_steps=most_steps, stops=stops)
@@ -86,11 +90,12 @@ def simulate_fleet(scenario: Scenario, part: FleetPart, *, follow: Collection[st
         ending = ScenarioEnding.UNSETTLED
         notes.append(str(error))
     said = [*scenario.skipped, *scenario.notes, *notes, *fleet.problems, *_outages(fleet, scenario.start)]
+    jobs = JobOutcomes.of(watch.outcomes())
     return ScenarioOutcome(
         start=scenario.start,
         end=fleet.now,
-        jobs=JobOutcomes.of(watch.outcomes()),
-        is_fleet=True,
+        jobs=jobs,
+        fleet=_results(scenario, fleet, watch, jobs),
         ending=ending,
         notes=tuple(dict.fromkeys(said)),
         quotas=quotas_of(fleet, tuple(part.workers)),
@@ -100,6 +105,24 @@ def simulate_fleet(scenario: Scenario, part: FleetPart, *, follow: Collection[st
         ),
         versions=watch.versions,
         workload_keys=watch.workload_keys,
+    )
+
+
+def _results(scenario: Scenario, fleet: Fleet, watch: FleetWatch, jobs: JobOutcomes) -> FleetResults:
+    names = (MANAGER, *sorted(scenario.worker_releases))
+    releases = {MANAGER: scenario.release, **scenario.worker_releases}
+    return FleetResults(
+        start=scenario.start,
+        end=fleet.now,
+        clusters=tuple(name or ON_MANAGER for name in names),
+        releases=tuple(releases[name].tag for name in names),
+        notices=scenario.experiment_notices,
+        job_outcomes=jobs,
+        stays=watch.log.stays(fleet.now),
+        quotas=watch.log.quotas(),
+        outages=outage_table(fleet.connections, fleet.now),
+        copies=watch.log.copies(),
+        metrics=with_clusters({name or ON_MANAGER: fleet.nodes[name].metrics_text() for name in names}),
     )
 
 
@@ -184,7 +207,9 @@ def _settings(scenario: Scenario, name: str, cluster: ClusterPart, starts_pods: 
     """Return a cluster's settings. Each has its own random order outcomes; without stocks all arrive at once."""
     seed = Random(f"{scenario.seed}/{name}").randrange(2**32)
     capacity = QueuedCapacity(cluster.capacity, seed=seed) if cluster.capacity else ScriptedCapacity()
-    return NodeSettings(configuration=cluster.configuration, capacity=capacity, starts_pods=starts_pods)
+    return NodeSettings(
+        configuration=cluster.configuration, capacity=capacity, starts_pods=starts_pods, has_metrics=True
+    )
 
 
 def _arrivals(scenario: Scenario, arrivals: Sequence[Arrival]) -> Iterator[_Happening]:

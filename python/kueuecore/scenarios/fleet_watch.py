@@ -10,15 +10,14 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.errors import UnknownObjectError
 from kueuecore.fleet import Fleet
 from kueuecore.multikueue import MANAGER
+from kueuecore.scenarios.fleet_log import ON_MANAGER, FleetLog
 from kueuecore.scenarios.job_outcomes import JobOutcome
 from kueuecore.scenarios.outcomes import WorkloadVersion
 from kueuecore.scenarios.work import Arrival
 from kueuecore.waiting_cause import message_or_cause
 
-__all__ = ["ON_MANAGER", "FleetWatch"]
+__all__ = ["FleetWatch"]
 
-ON_MANAGER = "(manager)"
-"""Shown instead of a worker's name for jobs that ran on the manager itself."""
 _JobKey = tuple[str, str]
 
 
@@ -120,19 +119,24 @@ class FleetWatch:
         self._followed: dict[str, list[WorkloadVersion]] = {}
         self.workload_keys: dict[str, str] = {}
         """The `namespace/name` of Workloads by UID, if any is followed."""
+        self.log = FleetLog(fleet.nodes)
+        """Where jobs waited and ran, and who used how much quota."""
         self._jobs = {(arrival.key[1], arrival.key[2]): _Seen(arrival) for arrival in arrivals}
         self._names: dict[_JobKey, _Seen] = {}
-        self._versions = {name: node.api.version for name, node in fleet.nodes.items()}
+        self._versions = dict.fromkeys(fleet.nodes, -1)
         # Workloads that ask for the same wait for one cause, which takes a search to find.
         self._causes: dict[str, str] = {}
 
     def look(self) -> None:
         """Take note of what has happened since the last call."""
         for name, node in self._fleet.nodes.items():
+            if node.api.version == self._versions[name]:
+                continue
             for event in node.api.since(self._versions[name]):
                 if text_at(event, "object", "kind") == "Workload":
                     self._take(name, event["type"], event["object"])
             self._versions[name] = node.api.version
+            self.log.look(name, self._fleet.now)
 
     @property
     def versions(self) -> dict[str, tuple[WorkloadVersion, ...]]:
@@ -157,9 +161,12 @@ class FleetWatch:
             if seen is not None:
                 seen.take_nodes(cluster, happened, workload)
                 seen.take_copy(cluster, happened, workload, self._fleet.now)
+                self.log.take(cluster, happened, workload, seen.arrival, self._fleet.now)
             return
         owners = list_at(workload, "metadata", "ownerReferences")
         seen = self._jobs.get((namespace, text_at(owners[0], "name"))) if owners else None
+        if seen is not None:
+            self.log.take(cluster, happened, workload, seen.arrival, self._fleet.now)
         if seen is not None and happened != "DELETED":
             self._names[namespace, name] = seen
             seen.take_nodes(cluster, happened, workload)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import eq
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from kueuecore._json import JsonObject, int_at, list_at, text_at
+
+if TYPE_CHECKING:
+    from kueuecore.results import Table
 
 __all__ = ["JobNames", "JobOutcome", "JobOutcomes", "Labels", "empty_numbers", "node_evictions", "rows_by_code"]
 
@@ -175,7 +178,7 @@ class JobOutcomes(Sequence[JobOutcome]):
         self.labels = labels
         self.numbers = numbers
         self.rows = rows
-        self._names = names
+        self.names = names
 
     @classmethod
     def of(cls, jobs: Sequence[JobOutcome]) -> JobOutcomes:
@@ -207,7 +210,7 @@ class JobOutcomes(Sequence[JobOutcome]):
         return hash(self.numbers.tobytes())
 
     def __reduce__(self) -> tuple[object, ...]:
-        names = tuple(map(self._names, range(len(self))))
+        names = tuple(map(self.names, range(len(self))))
         return _unpickled, (self.labels, self.numbers, names, self.rows)
 
     def __len__(self) -> int:
@@ -221,7 +224,7 @@ class JobOutcomes(Sequence[JobOutcome]):
         if isinstance(index, slice):
             return tuple(self[row] for row in range(*index.indices(len(self))))
         row = range(len(self))[index]
-        names, numbers = self._names(row), dict(zip(_NUMBERS, self.numbers[row].tolist(), strict=True))
+        names, numbers = self.names(row), dict(zip(_NUMBERS, self.numbers[row].tolist(), strict=True))
         times = {name: numbers[name] if numbers[name] >= 0 else None for name in ("admitted", "finished")}
         return JobOutcome(
             work=self.labels["work"][row],
@@ -242,6 +245,26 @@ class JobOutcomes(Sequence[JobOutcome]):
             copy_wait_ns=numbers["copy_wait"],
             message=names.message,
         )
+
+    def table(self) -> Table:
+        """Return a row for each job, in order of arrival, for polars, pandas, DuckDB or a notebook.
+
+        It has the names, times and counts of `JobOutcome`, with null for what is empty or has not happened.
+
+        Example:
+            >>> jobs = [JobOutcome(work="w", job="Job/a", namespace="n", created=0, admitted=s * 10**9) for s in (1, 2)]
+            >>> JobOutcomes.of(jobs).table()["wait_seconds"].to_list()
+            [1.0, 2.0]
+        """
+        from kueuecore.scenarios.job_table import job_table  # imports results, and this module
+
+        return job_table(self)
+
+    def _repr_html_(self) -> str:
+        """The first jobs, for notebooks."""
+        from kueuecore.scenarios.outcome_html import jobs_html  # which imports this module
+
+        return jobs_html(self)
 
 
 def _unpickled(

@@ -12,15 +12,14 @@ import numpy.typing as npt
 from kueuecore._json import JsonObject
 from kueuecore._kinds import KUEUE
 from kueuecore.manifests import plain_object
-from kueuecore.scenarios.generator_reader import work_class
 from kueuecore.simulation import Happening, JobPlan, Operation
-from kueuecore.simulation.copies import Copies, no_copies
+from kueuecore.simulation.copies import Copies
 from kueuecore.submissions import Submissions
 
 if TYPE_CHECKING:
     from kueuecore.scenarios.trace_part import TracePart
 
-__all__ = ["JobPart", "generated_part", "part_without_rows", "trace_parts"]
+__all__ = ["JobPart", "generated_part", "trace_parts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +45,10 @@ class JobPart:
     job_name: Callable[[int], tuple[str, str]]
 
 
-def part_without_rows() -> JobPart:
-    """Return a part without rows."""
-    none = no_copies()
-    return JobPart((), (), np.empty(0, np.int64), (), none.at, none.run_seconds, lambda _: ("", ""))
-
-
 def generated_part(copies: Copies) -> JobPart:
     """Return the Workloads from a file of Kueue's performance tests."""
+    from kueuecore.scenarios.generator_reader import work_class  # few scenarios have such a file
+
     return JobPart(
         templates=copies.templates,
         works=[

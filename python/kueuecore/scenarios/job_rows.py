@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -10,14 +9,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kueuecore._json import JsonObject, object_at, text_at, texts_at
+from kueuecore._json import text_at
 from kueuecore.configuration import Configuration
 from kueuecore.errors import ManifestError
 from kueuecore.jobs import JobsConfiguration
-from kueuecore.jobs.workload_names import workload_name
 from kueuecore.manifests import Manifest, object_ref, plain_object
-from kueuecore.scenarios.job_parts import JobPart, generated_part, part_without_rows, trace_parts
-from kueuecore.scenarios.work import Arrival, Work
+from kueuecore.scenarios.job_names import NamedWorkloads
+from kueuecore.scenarios.job_parts import JobPart, generated_part, trace_parts
+from kueuecore.scenarios.work import Arrival, DrawnTimes, Work
 from kueuecore.simulation import Happening, Operation
 from kueuecore.simulation.copies import Copies, joined_names
 from kueuecore.world import World, is_workload
@@ -26,10 +25,8 @@ if TYPE_CHECKING:
     from kueuecore.scenarios.generator_reader import GeneratedRun
     from kueuecore.scenarios.trace_part import TracePart
 
-__all__ = ["JOB_UID", "JobRows", "first_uid"]
+__all__ = ["JobRows", "first_uid"]
 
-# The fields in which Workloads differ if their jobs differ only in name.
-JOB_UID = "kueue.x-k8s.io/job-uid"
 _SHORT_NAMES = "ShortWorkloadNames"
 _JobKey: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name."""
@@ -88,17 +85,17 @@ class JobRows:
             ManifestError: Kueue's webhooks would refuse a job, or two jobs have the same name.
         """
         drawn = [_Drawn.of(part, seed) for part in work]
-        # Most jobs of a work differ only in name: then two of them stand for all.
+        # Jobs of a work mostly differ only in name: then two of them stand for all.
         ends = [arrival for part in drawn for arrival in part.ends]
         made = _Made.of(given, ends, configuration, trusted=trusted)
-        alike = [part.has_one_workload_each(made) for part in drawn]
-        if not all(alike):
-            arrivals = [part.ends if is_alike else part.arrivals for part, is_alike in zip(drawn, alike, strict=True)]
+        named = [part.workloads(made) for part in drawn]
+        if not all(named):
+            arrivals = [part.arrivals if known is None else part.ends for part, known in zip(drawn, named, strict=True)]
             made = _Made.of(given, [arrival for part in arrivals for arrival in part], configuration, trusted=trusted)
         parts = [] if generated is None else [generated_part(generated.copies)]
         parts += (part for trace in traces for part in trace_parts(trace))
-        for other, is_alike in zip(drawn, alike, strict=True):
-            parts.append(other.numbered_part(made) if is_alike else other.part(made))
+        for part, workloads in zip(drawn, named, strict=True):
+            parts.append(part.part(made) if workloads is None else part.named_part(workloads))
         _check_names(parts, work)
         return cls._of_parts(made, parts)
 
@@ -168,66 +165,58 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """Work with its jobs' arrival and run times in seconds (infinite: forever), and whether they then fail."""
+    """Work with the times of its jobs."""
 
     work: Work
-    at: npt.NDArray[np.float64]
-    runs: npt.NDArray[np.float64]
-    fails: npt.NDArray[np.bool_]
+    times: DrawnTimes
 
     @classmethod
     def of(cls, work: Work, seed: int) -> _Drawn:
-        times = [(at, math.inf if runs is None else runs, fails) for at, runs, fails in work.times(seed)]
-        columns = np.array(times, dtype=np.float64).reshape(len(times), 3)
-        return cls(work, columns[:, 0], columns[:, 1], columns[:, 2] == 1)
+        return cls(work, work.drawn(seed))
 
     @property
     def arrivals(self) -> Sequence[Arrival]:
         """Return all jobs."""
-        return list(map(self._arrival, range(len(self.at))))
+        return list(map(self._arrival, range(len(self.times))))
 
     @property
     def ends(self) -> Sequence[Arrival]:
         """Return the first job and the last, whose name is the longest; nothing without jobs."""
-        return [self._arrival(row) for row in sorted({0, len(self.at) - 1}) if 0 <= row < len(self.at)]
+        return [self._arrival(row) for row in sorted({0, len(self.times) - 1}) if 0 <= row < len(self.times)]
 
     def _arrival(self, row: int) -> Arrival:
-        return Arrival(job=self.work.job_at(row), at=float(self.at[row]), work=self.work.name)
+        return Arrival(job=self.work.job_at(row), at=float(self.times.at[row]), work=self.work.name)
 
-    def has_one_workload_each(self, made: _Made) -> bool:
-        """Return whether each job gets one Workload, named after it, and otherwise the same for all jobs."""
-        if not len(self.at):
-            return True
-        plain = []
-        for arrival in self.ends:
-            kind, _, name = arrival.key
-            workloads = made.workloads.get(arrival.key, ())
-            if len(workloads) != 1 or _name_of(workloads[0]) != self._workload_name(kind, name, made):
-                return False
-            plain.append(_nameless(workloads[0].object))
-        return plain[0] == plain[-1]
+    def workloads(self, made: _Made) -> NamedWorkloads | None:
+        """Return how the Workloads of all jobs follow from those of the first and the last; None: they do not."""
+        if not (keys := [arrival.key for arrival in self.ends]):
+            return None
+        first, last = (made.workloads.get(key, ()) for key in (keys[0], keys[-1]))
+        return NamedWorkloads.of(first, last, jobs=(keys[0][2], keys[-1][2]), short=made.has_short_names)
 
-    def numbered_part(self, made: _Made) -> JobPart:
-        """Return rows that are copies of the first job's Workload."""
-        n, job_name = len(self.at), self.work.job_name
-        if not n:
-            return part_without_rows()
-        kind = self.ends[0].key[0]
-        first = made.workloads[self.ends[0].key][0]
-        template = replace(first, object=_nameless(first.object))
-        kinds = (False, True) if self.fails.any() else (False,)
+    def named_part(self, workloads: NamedWorkloads) -> JobPart:
+        """Return rows that are copies of the first job's Workloads."""
+        n, n_each, kind, job_name = len(self.times), len(workloads.first), self.ends[0].key[0], self.work.job_name
+        templates = workloads.templates(map(job_name, range(n)))
+        fails = np.repeat(self.times.fails, n_each)
+        if workloads.is_one_for_all:
+            ends = (False, True) if fails.any() else (False,)
+            pairs = [(template, end) for end in ends for template in templates]
+            template = np.tile(np.arange(n_each), n) + n_each * fails
+        else:
+            pairs, template = list(zip(templates, fails.tolist(), strict=True)), np.arange(n * n_each)
         return JobPart(
-            templates=[self._happening(template, fails=fails) for fails in kinds],
-            works=[self.work.name] * len(kinds),
-            template=self.fails.astype(np.int64),
-            names=[self._workload_name(kind, job_name(row), made) for row in range(n)],
-            at=self.at,
-            runs=self.runs,
-            job_name=lambda row: (kind, job_name(row)),
+            templates=[self._happening(template, fails=end) for template, end in pairs],
+            works=[self.work.name] * len(pairs),
+            template=template,
+            names=workloads.names(map(job_name, range(n))),
+            at=np.repeat(self.times.at, n_each),
+            runs=np.repeat(self.times.runs, n_each),
+            job_name=lambda row: (kind, job_name(row // n_each)),
         )
 
     def part(self, made: _Made) -> JobPart:
-        """Return rows for jobs that get no Workload, several, or different ones."""
+        """Return rows for jobs that get no Workload, or different ones."""
         rows = [
             (row, arrival.key, workload)
             for row, arrival in enumerate(self.arrivals)
@@ -235,33 +224,18 @@ class _Drawn:
         ]
         places = np.array([row for row, _, _ in rows], np.int64)
         return JobPart(
-            templates=[self._happening(workload, fails=bool(self.fails[row])) for row, _, workload in rows],
+            templates=[self._happening(workload, fails=bool(self.times.fails[row])) for row, _, workload in rows],
             works=[self.work.name] * len(rows),
             template=np.arange(len(rows)),
             names=[_name_of(workload) for _, _, workload in rows],
-            at=self.at[places],
-            runs=self.runs[places],
+            at=self.times.at[places],
+            runs=self.times.runs[places],
             job_name=lambda row: (rows[row][1][0], rows[row][1][2]),
         )
 
     def _happening(self, workload: Manifest, *, fails: bool) -> Happening:
         plan = replace(self.work.plan, ends_failed=fails)
         return Happening(at=0, op=Operation.CREATE, object=workload, plan=plan)
-
-    def _workload_name(self, kind: str, name: str, made: _Made) -> str:
-        if is_workload(self.work.job.object):
-            return name
-        group = text_at(self.work.job.object, "apiVersion").rpartition("/")[0]
-        return workload_name(name, kind=kind, group=group, short=made.has_short_names)
-
-
-def _nameless(workload: JsonObject) -> JsonObject:
-    """Return a Workload without its job's name."""
-    metadata = object_at(workload, "metadata")
-    labels = {name: value for name, value in texts_at(metadata, "labels").items() if name != JOB_UID}
-    rest = {name: row for name, row in metadata.items() if name not in ("name", "uid", "labels", "ownerReferences")}
-    # A template is validated as it is, so it needs a name.
-    return {**workload, "metadata": {**rest, "name": "template", **({"labels": dict(labels)} if labels else {})}}
 
 
 def _check_names(parts: Sequence[JobPart], work: Sequence[Work]) -> None:

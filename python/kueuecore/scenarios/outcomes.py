@@ -6,12 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kueuecore._json import JsonObject
 from kueuecore.scenarios.job_outcomes import JobOutcomes
 from kueuecore.scenarios.waits import Waits
 from kueuecore.simulation import Run
 from kueuecore.simulation.left_out import LeftOut
+
+if TYPE_CHECKING:
+    from kueuecore.results import Results
+    from kueuecore.scenarios.fleet_results import FleetResults
 
 __all__ = ["QuotaOutcome", "ScenarioEnding", "ScenarioOutcome", "WorkloadVersion"]
 
@@ -78,7 +84,7 @@ class WorkloadVersion:
     is_deleted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, as it keeps its results
 class ScenarioOutcome:
     """The outcome of a scenario. Two are equal if the same happened. It can be pickled.
 
@@ -87,7 +93,7 @@ class ScenarioOutcome:
         end: The end time.
         jobs: All jobs, in order of arrival.
         run: The run of the single cluster; None for a fleet.
-        is_fleet: Whether there were several clusters.
+        fleet: The results of a fleet: tables, measures, metrics, files; None for a single cluster.
         ending: Why it ended.
         notes: What else the user should know, in sentences.
         quotas: The quota of a fleet's manager compared with that of its workers.
@@ -102,7 +108,7 @@ class ScenarioOutcome:
     end: int
     jobs: JobOutcomes
     run: Run | None = None
-    is_fleet: bool = False
+    fleet: FleetResults | None = None
     ending: ScenarioEnding = ScenarioEnding.COMPLETE
     notes: tuple[str, ...] = ()
     quotas: tuple[QuotaOutcome, ...] = ()
@@ -115,6 +121,30 @@ class ScenarioOutcome:
         return f"ScenarioOutcome({len(self.jobs)} jobs, {self.ending})"
 
     @property
+    def is_fleet(self) -> bool:
+        """Whether there were several clusters."""
+        return self.fleet is not None
+
+    @property
     def all(self) -> Waits:
         """The waits of all jobs."""
         return Waits.of("all", self.jobs)
+
+    @cached_property
+    def results(self) -> Results:
+        """The results of a single cluster: tables, measures, metrics, files.
+
+        Raises:
+            ValueError: There were several clusters, whose results are `fleet`.
+        """
+        from kueuecore.results import Results  # most users of an outcome read its jobs only
+
+        if self.run is None:
+            raise ValueError("results are those of one cluster; for a fleet use outcome.fleet")
+        return Results.of(self.run, left_out=self.left_out)
+
+    def _repr_html_(self) -> str:
+        """What became of the jobs and how long they waited, for notebooks."""
+        from kueuecore.scenarios.outcome_html import outcome_html  # which imports this module
+
+        return outcome_html(self)

@@ -6,8 +6,7 @@ import importlib
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -50,7 +49,20 @@ def own_policy(section: Fields, folder: Path, *, allow_code: bool) -> Callable[[
         section.complain("use", f"Invalid value: {shown(name)}", _FORM)
     elif not allow_code:
         section.complain("use", f"{name} is a program that would run with your privileges", _ALLOW)
-    return partial(_made, section, name, arguments, folder)
+    return _Made(section, name, arguments, folder)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """Loads what is named, and makes the dispatcher from it; an object, to be sent to other processes."""
+
+    section: Fields = field(compare=False)
+    name: str
+    arguments: JsonObject
+    folder: Path
+
+    def __call__(self) -> Dispatcher:
+        return _made(self.section, self.name, self.arguments, self.folder)
 
 
 def _made(section: Fields, name: str, arguments: JsonObject, folder: Path) -> Dispatcher:

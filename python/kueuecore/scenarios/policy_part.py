@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from kueuecore._fields import Fields, shown
@@ -68,13 +69,13 @@ def read_overflow(section: Fields, local_queues: Collection[str]) -> Overflow:
 
 
 def read_policy(
-    section: Fields, workers: Sequence[str], folder: Path, *, allow_code: bool
+    section: Fields, workers: Sequence[str] | None, folder: Path, *, allow_code: bool
 ) -> Dispatcher | Callable[[], Dispatcher]:
     """Read the dispatcher, and the constraints, recalls and overrides around it.
 
     Args:
         section: Its fields.
-        workers: The names of the workers.
+        workers: The names of the workers; None: they are not known yet.
         folder: The folder of a custom policy.
         allow_code: Whether a custom policy is allowed.
 
@@ -85,40 +86,68 @@ def read_policy(
     chosen = AllAtOnce() if own is not None else _choosing(section, workers)
     around = _around(section, workers)
     section.end()
-    return around(chosen) if own is None else lambda: around(own())
+    return around(chosen) if own is None else _OwnWrapped(around, own)
 
 
-def _around(section: Fields, workers: Sequence[str]) -> Callable[[Dispatcher], Dispatcher]:
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """Wraps a dispatcher in constraints, recalls and overrides; an object, to be sent to other processes."""
+
+    is_filtered: bool
+    admit_ns: int | None
+    start_ns: int | None
+    exclude_ns: int
+    most_attempts: int | None
+    patches: Mapping[str, Sequence[JsonObject]] | None
+
+    def __call__(self, dispatcher: Dispatcher) -> Dispatcher:
+        if self.is_filtered:
+            dispatcher = Filtered(dispatcher)
+        if self.admit_ns is not None or self.start_ns is not None:
+            dispatcher = TakingBack(
+                inner=dispatcher,
+                admit_ns=self.admit_ns,
+                start_ns=self.start_ns,
+                exclude_ns=self.exclude_ns,
+                most_attempts=self.most_attempts,
+            )
+        return dispatcher if self.patches is None else Overridden(dispatcher, self.patches)
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnWrapped:
+    """Loads a custom policy, and wraps it."""
+
+    around: _Around
+    own: Callable[[], Dispatcher]
+
+    def __call__(self) -> Dispatcher:
+        return self.around(self.own())
+
+
+def _around(section: Fields, workers: Sequence[str] | None) -> _Around:
     """Read what wraps the dispatcher."""
     is_filtered = section.truth("constraints", default=False)
     admit, start = section.seconds("admitWithin"), section.seconds("startWithin")
     exclude, most = section.seconds("excludeFor", 600.0), section.whole("mostAttempts", 0, most=MAX_ATTEMPTS)
-    patches = _patches(section, workers)
-
-    def around(dispatcher: Dispatcher) -> Dispatcher:
-        if is_filtered:
-            dispatcher = Filtered(dispatcher)
-        if admit is not None or start is not None:
-            dispatcher = TakingBack(
-                inner=dispatcher,
-                admit_ns=_ns(admit),
-                start_ns=_ns(start),
-                exclude_ns=_ns(exclude) or 0,
-                most_attempts=most or None,
-            )
-        return dispatcher if patches is None else Overridden(dispatcher, patches)
-
-    return around
+    return _Around(
+        is_filtered=is_filtered,
+        admit_ns=_ns(admit),
+        start_ns=_ns(start),
+        exclude_ns=_ns(exclude) or 0,
+        most_attempts=most or None,
+        patches=_patches(section, workers),
+    )
 
 
-def _patches(section: Fields, workers: Sequence[str]) -> dict[str, list[JsonObject]] | None:
+def _patches(section: Fields, workers: Sequence[str] | None) -> dict[str, list[JsonObject]] | None:
     """Read the overrides of each worker; None if there are none."""
     overrides = section.part("overrides")
     if overrides is None:
         return None
     patches: dict[str, list[JsonObject]] = {}
     for name in overrides.plain:
-        if name not in workers:
+        if workers is not None and name not in workers:
             overrides.complain(name, "there is no such worker", f"name one of {', '.join(workers)}")
         if not overrides.has(name, _PATCH):
             continue
@@ -131,7 +160,7 @@ def _patches(section: Fields, workers: Sequence[str]) -> dict[str, list[JsonObje
     return patches
 
 
-def _choosing(section: Fields, workers: Sequence[str]) -> Dispatcher:
+def _choosing(section: Fields, workers: Sequence[str] | None) -> Dispatcher:
     choose = section.text("choose", "all-at-once", one_of=_CHOICES)
     values = section.part("values")
     numbers = None if values is None else _numbers(values, workers)
@@ -151,10 +180,10 @@ def _choosing(section: Fields, workers: Sequence[str]) -> Dispatcher:
     return Scored(score=score, step_size=step_size, round_ns=round_ns, prefers_room=prefers_room)
 
 
-def _numbers(values: Fields, workers: Sequence[str]) -> dict[str, float]:
+def _numbers(values: Fields, workers: Sequence[str] | None) -> dict[str, float]:
     """Read the priority, cost or weight of each worker."""
     for name in values.plain:
-        if name not in workers:
+        if workers is not None and name not in workers:
             values.complain(name, "there is no such worker", f"name one of {', '.join(workers)}")
     return {name: values.number(name) for name in values.plain if values.has(name, "write a number")}
 

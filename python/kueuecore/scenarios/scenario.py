@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kueuecore.experiments import Experiments
 from kueuecore.releases import Release
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.present import Present
@@ -65,6 +66,19 @@ class Scenario:
     def release(self) -> Release:
         """The release of Kueue that decides: in the cluster, or on the manager of a fleet."""
         return (self.cluster if self.fleet is None else self.fleet.manager).configuration.release
+
+    @property
+    def experiments(self) -> Experiments:
+        """The rules that Kueue does not have: in the cluster, or on the manager of a fleet."""
+        return (self.cluster if self.fleet is None else self.fleet.manager).configuration.experiments
+
+    @property
+    def experiment_notices(self) -> tuple[str, ...]:
+        """What an output says about the rules that Kueue does not have, in the cluster or in a fleet; empty: none."""
+        workers = {} if self.fleet is None else self.fleet.workers
+        of_workers = {name: worker.cluster.configuration.experiments.notice for name, worker in workers.items()}
+        found = [self.experiments.notice, *(f"worker {name}: {text}" for name, text in of_workers.items() if text)]
+        return tuple(filter(None, found))
 
     @property
     def worker_releases(self) -> dict[str, Release]:

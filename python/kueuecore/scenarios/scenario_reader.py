@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -16,25 +15,23 @@ from kueuecore._file_kinds import skipped_files, use_of
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.configuration import Configuration, release_of
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
-from kueuecore.jobs import installed_frameworks
-from kueuecore.manifests import API_VERSIONS, Manifest, read_manifests
-from kueuecore.provisioning import Stock
-from kueuecore.releases import DEFAULT_RELEASE, Release, UnknownReleaseError
-from kueuecore.scenarios.arrival_reader import metadata_problems, read_early_ends, read_hourly_arrivals
+from kueuecore.experiments import Experiments
+from kueuecore.manifests import Manifest, read_manifests
+from kueuecore.releases import DEFAULT_RELEASE, Release
+from kueuecore.scenarios.capacity_reader import read_capacity
 from kueuecore.scenarios.cluster_part import ClusterPart
-from kueuecore.scenarios.distributions import Span
+from kueuecore.scenarios.configuration_reader import read_configuration, read_release
 from kueuecore.scenarios.edits import Edit, with_edits
+from kueuecore.scenarios.named_paths import named_path
 from kueuecore.scenarios.node_reader import read_nodes
 from kueuecore.scenarios.present import Present
 from kueuecore.scenarios.present_reader import newest_time_of, read_present
 from kueuecore.scenarios.scenario import DEFAULT_START, MAX_SEED, Scenario
-from kueuecore.scenarios.spans import read_span, read_spans
 from kueuecore.scenarios.time_limits import time_problems
 from kueuecore.scenarios.timetable import timetable_happenings
 from kueuecore.scenarios.timetable_reader import read_timetable
 from kueuecore.scenarios.work import Work
-from kueuecore.simulation import JobPlan, NodeLoss
-from kueuecore.simulation.sampling import check_sampling
+from kueuecore.scenarios.work_reader import check_count, read_work
 from kueuecore.times import beginning_ns
 
 if TYPE_CHECKING:
@@ -42,12 +39,10 @@ if TYPE_CHECKING:
     from kueuecore.scenarios.generator_reader import GeneratedRun
     from kueuecore.scenarios.trace_part import TracePart
 
-__all__ = ["API_VERSION", "KIND", "PartReader", "read_scenario", "scenario_of", "without_releases"]
+__all__ = ["API_VERSION", "KIND", "PartReader", "read_experiments", "read_scenario", "scenario_of", "without_releases"]
 
 API_VERSION = "kueuecore/v1"
 KIND = "Scenario"
-_MAX_JOBS = 1_000_000
-_CONFIGURATION = {"apiVersion": API_VERSIONS["Configuration"], "kind": "Configuration"}
 
 
 def read_scenario(
@@ -113,12 +108,7 @@ def scenario_of(
         UnknownReleaseError: There is no such release.
     """
     if len(manifests) != 1 or text_at(manifests[0].object, "kind") != KIND:
-        other = (
-            ""
-            if any(text_at(manifest.object, "kind") == KIND for manifest in manifests)
-            else use_of(manifest.object for manifest in manifests)
-        )
-        remedy = other or f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
+        remedy = _of_others(manifests) or f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
         raise ManifestError.of(f"a scenario is one document of kind {KIND}", remedy=remedy, file=str(path))
     problems: list[Problem] = []
     folder = Path(path).parent
@@ -145,6 +135,14 @@ def scenario_of(
     if problems:
         raise ManifestError(problems)
     return scenario
+
+
+def _of_others(manifests: Sequence[Manifest]) -> str:
+    """Say what to do with what is not one Scenario; empty if nothing is known."""
+    files = {it.source.file for it in manifests if text_at(it.object, "kind") == KIND}
+    if len(files) == 1 and len({it.source.file for it in manifests}) > 1:
+        return f"give its file alone: {shown(*files)}"
+    return "" if files else use_of(it.object for it in manifests)
 
 
 def without_releases(document: Manifest) -> Manifest:
@@ -187,13 +185,23 @@ class PartReader:
         allow_code: Whether it may name programs.
         is_input_read: Whether standard input has been read before.
         release: The release of Kueue that decides where a file names none; `None`: the one that its objects show.
+        keeps_lines: Whether objects in the file itself know the lines of their fields; edits may have moved these.
     """
 
-    def __init__(self, folder: Path, *, allow_code: bool, is_input_read: bool, release: Release | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        allow_code: bool,
+        is_input_read: bool,
+        release: Release | None,
+        keeps_lines: bool = False,
+    ) -> None:
         self._folder = folder
         self._release = release
         self._allow_code = allow_code
         self._is_input_read = is_input_read
+        self._keeps_lines = keeps_lines
         self._others: list[Problem] = []
         self.notes: list[str] = []
         """What was found out about the release of Kueue, in sentences."""
@@ -229,9 +237,9 @@ class PartReader:
             if part.name in names:
                 top.complain(f"work[{index}].name", f'Duplicate value: "{part.name}"', "give each work its own name")
             names.add(part.name)
-        _check_count(top, work)
+        check_count(top, work)
         traces = self._traces(top)
-        timetable = read_timetable(top, self.object)
+        timetable = read_timetable(top, self.object, has_end=until is not None)
         for name in ("timetable", "present") if in_fleet else ():
             if top.value(name) is not None:
                 top.complain(name, "only applies in a scenario of one cluster", "remove it")
@@ -274,7 +282,7 @@ class PartReader:
             return None
         from kueuecore.scenarios.generator_reader import read_generator  # imports numpy
 
-        path = self._path(top, "generator", top.text("generator"))
+        path = named_path(top, "generator", top.text("generator"), self._folder)
         try:
             return None if path is None else read_generator(path)
         except ManifestError as error:
@@ -284,10 +292,11 @@ class PartReader:
     def cluster(self, section: Fields) -> ClusterPart:
         """Read a cluster of the scenario."""
         objects = self.objects(section)
+        configuration = self.configuration(section, self.release(section, objects))
         return ClusterPart(
             objects=objects,
-            configuration=self.configuration(section, self.release(section, objects)),
-            capacity=_capacity(section),
+            configuration=configuration.with_experiments(read_experiments(section)),
+            capacity=read_capacity(section),
             nodes=read_nodes(section),
         )
 
@@ -305,7 +314,7 @@ class PartReader:
         if not isinstance(entry, str):
             section.complain(name, "neither a file nor an object", "name a file, or write an object")
             return ()
-        path = self._standard_input(section, name) if entry == "-" else self._path(section, name, entry)
+        path = self._standard_input(section, name) if entry == "-" else named_path(section, name, entry, self._folder)
         try:
             found = () if path is None else read_manifests(path, skipped=self._others.append)
         except ManifestError as error:
@@ -325,21 +334,17 @@ class PartReader:
         self._is_input_read = True
         return "-"
 
-    def _path(self, section: Fields, name: str, entry: str) -> Path | None:
-        """The named file or directory; None, after reporting it, if the value is not a name."""
-        if not entry or any(ord(row) < ord(" ") for row in entry):
-            section.complain(name, f"Invalid value: {shown(entry)}", "name a file or a directory")
-            return None
-        return self._folder / entry
-
     def _inline(self, section: Fields, name: str, entry: JsonObject) -> Manifest:
-        """Read an object in the scenario; its problems are reported at the line where it starts."""
+        """Read an object in the file; without its lines, problems are reported at the one where it starts."""
+        if self._keeps_lines:
+            path = ".".join(filter(None, (section.path, name)))
+            return Manifest(entry, replace(section.document.source, _path=path))
         line = section.document.source.line_of(f"{section.path}.{name}")
         return Manifest(entry, replace(section.document.source.without_fields(), _start=line))
 
     def release(self, section: Fields, objects: Sequence[Manifest]) -> Release:
         """Read the release of Kueue that decides; by default that of the reader, or the one that objects show."""
-        release = self.named_release(section) or self._release
+        release = read_release(section) or self._release
         if release is None:
             field = ".".join(filter(None, (section.path, "kueue")))
             if shown := shown_release(objects, option=f"`{field}`"):
@@ -347,102 +352,15 @@ class PartReader:
                 release = shown.release
         return release or Release.named(DEFAULT_RELEASE)
 
-    def named_release(self, section: Fields) -> Release | None:
-        """Read the release of Kueue that the file names."""
-        given = section.value("kueue")
-        if given is None:
-            return None
-        if not isinstance(given, str | int | float) or isinstance(given, bool):
-            section.complain("kueue", "not a release of Kueue", 'write its version, such as "0.17" or "0.17.3"')
-            return None
-        try:
-            return Release.named(str(given))
-        except UnknownReleaseError as error:
-            message, _, remedy = str(error).rpartition(": ")
-            is_text = isinstance(given, str)
-            section.complain("kueue", message, remedy if is_text else "write it in quotes: as a number, 0.20 is 0.2")
-            return None
-
     def configuration(
         self, section: Fields, release: Release, *, feature_gates: Mapping[str, bool] | None = None
     ) -> Configuration:
-        """Read Kueue's Configuration.
-
-        Args:
-            section: The fields that it is among.
-            release: The release of Kueue that starts with it.
-            feature_gates: Feature gates as on its command line.
-        """
-        given = section.value("configuration")
-        if not isinstance(given, str | dict | None):
-            section.complain("configuration", "neither a file nor a mapping", "name a file, or write its fields")
-            return Configuration()
-        try:
-            if isinstance(given, str):
-                path = self._path(section, "configuration", given)
-                if path is None:
-                    return Configuration()
-                configuration = Configuration.read(path, feature_gates=feature_gates, release=release)
-                return _with_samples(configuration, file=str(path))
-            frameworks: JsonObject = {"integrations": {"frameworks": list(installed_frameworks(release))}}
-            plain = {**_CONFIGURATION, **(frameworks if given is None else given)}
-            file = section.document.source.file
-            configuration = Configuration.parse(
-                json.dumps(plain), file=file, feature_gates=feature_gates, release=release
-            )
-            return _with_samples(configuration, file=file)
-        except ConfigurationError as error:
-            where = ".".join(filter(None, (section.path, "configuration")))
-            section.problems += [
-                replace(problem, field=".".join(filter(None, (where, problem.field))), line=None)
-                if isinstance(given, dict)
-                else problem
-                for problem in error.problems
-            ]
-            return Configuration()
+        """Read Kueue's Configuration, as `read_configuration` does."""
+        return read_configuration(section, release, self._folder, feature_gates=feature_gates)
 
     def work(self, section: Fields, index: int, *, start: int, until: float | None, in_fleet: bool) -> Work:
-        """Read jobs that arrive one after the other."""
-        given, n_problems = section.value("job"), len(section.problems)
-        found = self.object(section, "job", given) if given is not None else ()
-        if given is None:
-            section.complain("job", "Required value", "name a file with a job, or write the job itself")
-        elif len(found) != 1 and n_problems == len(section.problems):
-            section.complain("job", f"{len(found)} objects", "name a file with one job")
-        job = found[0] if found else Manifest({})
-        section.problems += metadata_problems(job)
-        name = section.text("name") or text_at(job.object, "metadata", "name")
-        if found and not name:
-            section.complain("name", "Required value", "write a name for the jobs")
-        work = Work(
-            name=name or str(index),
-            job=job,
-            count=section.whole("count", 1, least=1, most=_MAX_JOBS),
-            at=section.seconds("at", 0.0) or 0.0,
-            every=read_spans(section, "every") or Span(),
-            runs=read_spans(section, "runs"),
-            by_hour=read_hourly_arrivals(section, start=start, until=until, most=_MAX_JOBS),
-            fails=read_early_ends(section),
-            plan=JobPlan(
-                linger_seconds=section.seconds("lingers"),
-                save_seconds=section.seconds("saves"),
-                node_loss=NodeLoss(section.text("nodeLoss", NodeLoss.STARTS_OVER, one_of=[*NodeLoss])),
-            ),
-        )
-        if work.plan.save_seconds == 0:
-            section.complain("saves", "Invalid value: 0", "write the work between two checkpoints, such as 10m")
-        for name in ("lingers", "nodeLoss", "saves") if in_fleet else ():
-            if section.value(name) is not None:
-                section.complain(name, "only applies in a scenario of one cluster", "remove it")
-        section.end()
-        return work
-
-
-def _check_count(top: Fields, work: Sequence[Work]) -> None:
-    """Check that all work together is no more than one entry may be."""
-    n_jobs = sum(part.n_expected for part in work)
-    if len(work) > 1 and n_jobs > _MAX_JOBS:
-        top.complain("work", f"{n_jobs} jobs are too many", f"write counts that make at most {_MAX_JOBS} of them")
+        """Read jobs that arrive one after the other, as `read_work` does."""
+        return read_work(section, index, self.object, start=start, until=until, in_fleet=in_fleet)
 
 
 def _start(top: Fields) -> int:
@@ -456,43 +374,20 @@ def _start(top: Fields) -> int:
         return 0
 
 
-def _with_samples(configuration: Configuration, *, file: str) -> Configuration:
-    """Check that a Configuration's samples can be taken in virtual time."""
+def read_experiments(section: Fields, others: Experiments | None = None) -> Experiments:
+    """Read the rules of a cluster that Kueue does not have.
+
+    Args:
+        section: The part with the field.
+        others: Those that apply unless it says otherwise.
+    """
+    others = others or Experiments()
+    part = section.part("experiments")
+    if part is None:
+        return others
     try:
-        check_sampling(configuration)
+        return Experiments.of({**others.to_dict(), **part.plain})
     except ConfigurationError as error:
-        raise error.in_file(file) from None
-    return configuration
-
-
-def _capacity(section: Fields) -> dict[str, Stock]:
-    """Read what each region has, and how it is provisioned."""
-    stocks = {}
-    for region, fields in section.named_parts("capacity"):
-        given, delay = _amounts(fields), read_span(fields, "delay") or Span()
-        if delay.mean is not None:
-            fields.complain("delay", "not a duration", "write seconds, a duration, or {from: 1m, to: 3m}")
-        refused, patience, booking = fields.number("refused"), fields.seconds("patience"), fields.seconds("booking")
-        fields.end()
-        try:
-            stocks[region] = Stock(
-                amounts=given,
-                delay_seconds=(delay.least, delay.least if delay.most is None else delay.most),
-                refused=refused,
-                patience_seconds=patience,
-                booking_seconds=booking,
-            )
-        except ValueError as error:
-            fields.complain("", str(error), "see docs/scenarios.md for the fields")
-    return stocks
-
-
-def _amounts(section: Fields) -> dict[str, str | int]:
-    """Read the amount of each resource."""
-    amounts, found = section.part("amounts"), dict[str, str | int]()
-    for resource, amount in amounts.plain.items() if amounts is not None else ():
-        if isinstance(amount, str | int | float) and not isinstance(amount, bool):
-            found[resource] = str(amount) if isinstance(amount, float) else amount
-        elif amounts is not None:
-            amounts.complain(resource, "not a quantity", "write a quantity, such as 8 or 36Gi")
-    return found
+        for problem in error.problems:
+            part.complain(problem.field, problem.message, problem.remedy)
+        return others

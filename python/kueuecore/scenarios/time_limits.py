@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from kueuecore.errors import Problem
 from kueuecore.scenarios.node_groups import NodeGroup
@@ -11,7 +14,7 @@ from kueuecore.scenarios.node_timetable import failure_times
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.timed_changes import MAX_TIMES, TimedChange, change_times
 from kueuecore.scenarios.work import Work
-from kueuecore.times import beginning_ns, format_time, later
+from kueuecore.times import END_NS, SECOND_NS, beginning_ns, format_time, later
 
 if TYPE_CHECKING:
     from kueuecore.scenarios.fleet_part import Disconnection
@@ -41,7 +44,7 @@ def time_problems(scenario: Scenario) -> Iterator[Problem]:
     if scenario.fleet is not None and start < BEFORE_NS:
         remedy = f"start at {format_time(BEFORE_NS)} or later"
         yield Problem("a fleet starts ten seconds before its scenario", field="start", remedy=remedy)
-    chains: list[_Chain] = [_of_work(f"work[{n}]", work, scenario.seed) for n, work in enumerate(scenario.work)]
+    chains: list[_Chain] = [_of_work(f"work[{n}]", work, scenario.seed, start) for n, work in enumerate(scenario.work)]
     clusters = {"cluster": scenario.cluster}
     if scenario.fleet is not None:
         clusters = {f"fleet.workers.{name}": worker.cluster for name, worker in scenario.fleet.workers.items()}
@@ -70,10 +73,21 @@ def time_problems(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(message, field=field, remedy=remedy)
 
 
-def _of_work(path: str, work: Work, seed: int) -> _Chain:
-    for index, (at, runs, _) in enumerate(work.times(seed)):
-        yield f"{path}.every" if index else f"{path}.at", (at,)
+def _of_work(path: str, work: Work, seed: int, start: int) -> _Chain:
+    # A value of a wrong type shows in the first job.
+    for at, runs, _ in islice(work.times(seed), 1):
+        yield f"{path}.at", (at,)
         if runs is not None:
+            yield f"{path}.runs", (at, runs)
+    times = work.drawn(seed)
+    is_endless = np.isinf(times.runs) & ~times.fails & (work.runs is None)
+    ends = times.at + np.where(is_endless, 0.0, times.runs)
+    # A second before the end there is nothing to say; NaN fails each comparison.
+    is_fine = (times.at >= 0) & (times.runs >= 0) & (ends < (END_NS - start) / SECOND_NS - 1)
+    for index in np.flatnonzero(~is_fine).tolist():
+        at, runs = float(times.at[index]), float(times.runs[index])
+        yield f"{path}.every" if index else f"{path}.at", (at,)
+        if not is_endless[index]:
             yield f"{path}.runs", (at, runs)
 
 

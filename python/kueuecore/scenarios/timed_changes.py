@@ -109,7 +109,8 @@ class TimedChange:
         action: What to do.
         every: The time until it is repeated.
         times: How often; None: until the scenario ends.
-        document: Its scenario, for lines in errors.
+        document: The document in which it is written, for lines in errors.
+        path: Its field there.
     """
 
     at: float
@@ -117,6 +118,7 @@ class TimedChange:
     every: Spans = _AT_ONCE
     times: int | None = 1
     document: Manifest = _NOWHERE
+    path: str = ""
 
 
 def change_times(change: TimedChange, index: int, *, seed: int, until: float | None) -> Iterator[float]:

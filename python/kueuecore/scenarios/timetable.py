@@ -67,7 +67,7 @@ def timetable_happenings(scenario: Scenario) -> Iterator[Happening]:
             course.change_node(row)
         elif index not in complained:
             try:
-                happenings += course.change(at, row.action, f"timetable[{index}]", row.document)
+                happenings += course.change(at, row.action, row.path or f"timetable[{index}]", row.document)
             except ManifestError as error:
                 problems += error.problems
                 complained.add(index)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kueuecore._fields import Fields, shown
-from kueuecore._json import JsonObject, JsonValue
+from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore._kinds import KINDS
 from kueuecore.jobs import INTEGRATIONS, integration_of
 from kueuecore.manifests import Manifest
@@ -33,22 +33,27 @@ _CLUSTER_SCOPED = tuple(kind.name for kind in KINDS if not kind.is_namespaced an
 _NAMESPACED = tuple(kind.name for kind in KINDS if kind.is_namespaced)
 _JOBS = tuple(sorted({kind for _, kind in INTEGRATIONS}))
 _KINDS = tuple(dict.fromkeys((*_CLUSTER_SCOPED, *_NAMESPACED, *_JOBS)))
+# What else has a timetable calls itself and its work so.
+_WORDS = {"PolicyTest": ("test", "submit")}
 
 
 def read_timetable(
-    top: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Manifest, ...]]
+    top: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Manifest, ...]], *, has_end: bool
 ) -> tuple[TimedChange, ...]:
     """Read what changes when, and record what is wrong with it.
 
     Args:
-        top: The scenario.
+        top: The scenario, or what else has a timetable.
         objects: Reads a file with objects, or an object in the scenario.
+        has_end: Whether there is a latest end, so that changes may be repeated until then.
     """
-    return tuple(_changes(top, objects))
+    return tuple(_changes(top, objects, has_end=has_end))
 
 
-def _changes(top: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Manifest, ...]]) -> Iterator[TimedChange]:
-    has_end = top.plain.get("until") is not None
+def _changes(
+    top: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Manifest, ...]], *, has_end: bool
+) -> Iterator[TimedChange]:
+    whole, work = _WORDS.get(text_at(top.document.object, "kind"), ("scenario", "work"))
     for fields in top.parts("timetable"):
         n_problems = len(fields.problems)
         at, every = fields.seconds("at", 0.0), read_spans(fields, "every")
@@ -56,16 +61,25 @@ def _changes(top: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Mani
         if fields.plain.get("times") is None and every is not None:
             times = None
             if not has_end:
-                fields.complain("times", "Required value", "write how often, or write until for the whole scenario")
+                fields.complain("times", "Required value", f"write how often, or write until for the whole {whole}")
         if fields.plain.get("times") is not None and fields.plain.get("every") is None:
             fields.complain("every", "Required value", "write the time between repetitions")
-        action = _action(fields, objects)
+        action = _action(fields, objects, work)
         fields.end()
         if action is not None and len(fields.problems) == n_problems:
-            yield TimedChange(at=at or 0.0, every=every or Span(), times=times, action=action, document=fields.document)
+            yield TimedChange(
+                at=at or 0.0,
+                every=every or Span(),
+                times=times,
+                action=action,
+                document=fields.document,
+                path=fields.path,
+            )
 
 
-def _action(fields: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Manifest, ...]]) -> Action | None:
+def _action(
+    fields: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Manifest, ...]], work: str
+) -> Action | None:
     given = [name for name in _ACTIONS if fields.value(name) is not None]
     if len(given) > 1:
         fields.complain(given[1], f"both {given[0]} and {given[1]} are given", "write an entry for each")
@@ -76,7 +90,7 @@ def _action(fields: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Ma
             found = [object_ for n, entry in enumerate(entries) for object_ in objects(fields, f"apply[{n}]", entry)]
             for manifest in found:
                 if is_workload(manifest.object) or integration_of(manifest.object) is not None:
-                    remedy = "write it under work, with `at`; existing jobs can be patched"
+                    remedy = f"write it under {work}, with `at`; existing jobs can be patched"
                     fields.problems.append(manifest.problem("a timetable cannot create jobs", remedy=remedy))
             return ApplyObjects(tuple(found))
         case ["delete" | "patch" | "scale" as name]:
@@ -123,13 +137,19 @@ def _patch(fields: Fields) -> Action | None:
     return PatchObject(target, patch.plain)
 
 
+def _required(fields: Fields, name: str, remedy: str) -> str:
+    text = fields.text(name)
+    if fields.has(name, remedy) and fields.plain[name] == "":
+        fields.complain(name, "Required value", remedy)
+    return text
+
+
 def _scale(fields: Fields) -> Action | None:
     queue, cohort = fields.text("clusterQueue"), fields.text("cohort")
     if bool(queue) == bool(cohort):
         fields.complain("clusterQueue", "not one of clusterQueue and cohort", "write one of them")
-    fields.has("flavor", "write the name of the ResourceFlavor")
-    fields.has("resource", "write the resource, such as cpu")
-    flavor, resource = fields.text("flavor"), fields.text("resource")
+    flavor = _required(fields, "flavor", "write the name of the ResourceFlavor")
+    resource = _required(fields, "resource", "write the resource, such as cpu")
     amounts: JsonObject = {}
     for name in _AMOUNTS:
         amount = fields.value(name)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, repeat, tee
+from math import inf
 from random import Random
+
+import numpy as np
+import numpy.typing as npt
 
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.errors import ManifestError
@@ -17,7 +21,7 @@ from kueuecore.scenarios.hourly_arrivals import HourlyArrivals
 from kueuecore.simulation import JobPlan, NodeLoss
 from kueuecore.world import DEFAULT_NAMESPACE
 
-__all__ = ["Arrival", "Span", "Work", "arrivals_of"]
+__all__ = ["Arrival", "DrawnTimes", "Span", "Work", "arrivals_of"]
 
 _AT_ONCE = Span()
 _STARTS_OVER = JobPlan(node_loss=NodeLoss.STARTS_OVER)
@@ -46,6 +50,24 @@ class Arrival:
         return text_at(plain, "kind"), text_at(plain, "metadata", "namespace"), text_at(plain, "metadata", "name")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnTimes:
+    """Times of a work's jobs, in order. Arrays have the shape (n,).
+
+    Args:
+        at: When each arrives, in seconds from the start.
+        runs: How long each runs, in seconds; infinite: forever.
+        fails: Whether it then fails.
+    """
+
+    at: npt.NDArray[np.float64]
+    runs: npt.NDArray[np.float64]
+    fails: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     """A series of similar jobs.
@@ -71,6 +93,7 @@ class Work:
     plan: JobPlan = _STARTS_OVER
     by_hour: HourlyArrivals | None = None
     fails: EarlyEnds | None = None
+    _drawn: dict[int, DrawnTimes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def arrivals(self, seed: int) -> Iterator[Arrival]:
         """Yield the jobs in order. They do not depend on other work of the scenario."""
@@ -88,6 +111,17 @@ class Work:
         at, runs = tee(times)
         spans = self.fails.run_spans((run[1] for run in runs), Random(f"{seed}/{self.name}/fails"))
         yield from ((entry[0], *span) for entry, span in zip(at, spans, strict=True))
+
+    def drawn(self, seed: int) -> DrawnTimes:
+        """Return the times of all jobs as columns; those of the last seed are kept, as several steps need them."""
+        drawn = self._drawn.get(seed)
+        if drawn is None:
+            rows = ((at, inf if runs is None else runs, fails) for at, runs, fails in self.times(seed))
+            table = np.fromiter(rows, [("at", "f8"), ("runs", "f8"), ("fails", "?")])
+            drawn = DrawnTimes(table["at"], table["runs"], table["fails"])
+            self._drawn.clear()
+            self._drawn[seed] = drawn
+        return drawn
 
     def _times(self, seed: int) -> Iterator[tuple[float, float | None]]:
         random, time = Random(f"{seed}/{self.name}"), self.at

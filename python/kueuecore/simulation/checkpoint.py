@@ -78,6 +78,12 @@ class Fingerprint:
     def __init__(self) -> None:
         self._hash = hashlib.sha256(version().encode())
 
+    def copied(self) -> Fingerprint:
+        """Return an independent copy."""
+        twin = Fingerprint.__new__(Fingerprint)
+        twin._hash = self._hash.copy()
+        return twin
+
     def add(self, part: object) -> None:
         """Add bytes as they are, lists and tuples part by part, and anything else by its repr."""
         if isinstance(part, list | tuple):

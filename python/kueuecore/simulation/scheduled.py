@@ -102,6 +102,13 @@ class Coming:
         self._parts: list[_Rows | _CopyRows | list[bytes]] = []
         self._n = 0
 
+    def copied(self) -> Coming:
+        """Return an independent copy."""
+        twin = Coming()
+        twin._firsts, twin._n = list(self._firsts), self._n
+        twin._parts = [list(part) if isinstance(part, list) else part for part in self._parts]
+        return twin
+
     def add(self, batches: Sequence[TimedBatch], lines: list[bytes]) -> None:
         """Add scheduled events, the rows of the batches before the lines."""
         for batch in batches:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import TypeAlias
 
 from kueuecore import _core
@@ -29,7 +30,7 @@ from kueuecore.submissions import Submissions, check_names, encode_submissions
 from kueuecore.times import TimeLike, beginning_ns, format_time, span_ns
 from kueuecore.writes import Verb, Write
 
-__all__ = ["Stepper"]
+__all__ = ["Stepper", "Turn"]
 
 # Far more rounds of answers than any workload needs: a controller that still changes something contradicts itself.
 _MAX_ROUNDS = 1000
@@ -37,11 +38,15 @@ _IDLE_ROUNDS = 2
 _OUT_OF_TIME = "OutOfTime"
 _PAUSED = "Paused"
 
-_Turn: TypeAlias = tuple[str, list[WorkloadKey]]
+Turn: TypeAlias = tuple[str, list[WorkloadKey]]
+"""What a step was, and the Workloads to ask the controllers about."""
 
 
 class Stepper:
-    """An engine, its clock, and check controllers. The arguments are those of `VirtualCluster`.
+    """An engine, its clock, and check controllers. The arguments are those of `VirtualCluster`, and some more.
+
+    Without a log, a run only counts, and `run` returns nothing of what has happened. With a beat, each cycle begins a
+    whole number of cycles after the start.
 
     Call `happened` once before time advances: what follows from the initial objects assigns numbers to their Workloads,
     after the numbers of everything scheduled before.
@@ -61,6 +66,8 @@ class Stepper:
         messages: bool,
         cycles: bool = True,
         finished: bool = True,
+        log: bool = True,
+        beat: bool = False,
     ) -> None:
         self.engine = Engine(configuration)
         self.start = beginning_ns(now)
@@ -76,7 +83,13 @@ class Stepper:
             cycles_of(max_cycles, "max_cycles"),
             span_ns(eviction_seconds, "eviction_seconds"),
             # Check controllers look at finished Workloads too.
-            (self._keeps_messages, self._keeps_cycles, flag("finished", finished) or self._has_answers),
+            (
+                self._keeps_messages,
+                self._keeps_cycles,
+                flag("finished", finished) or self._has_answers,
+                flag("log", log) or self._keeps_messages or self._keeps_cycles,
+                flag("beat", beat),
+            ),
         )
         controllers = (
             [controller.controller_name for controller in self._checking.controllers] if self._has_answers else None
@@ -104,6 +117,11 @@ class Stepper:
     def core(self) -> _core.Engine:
         """The engine of the extension."""
         return self.engine._core
+
+    @property
+    def trusted(self) -> bool:
+        """Whether objects are taken as they are."""
+        return self._stored.trusted
 
     @property
     def stored(self) -> Stored:
@@ -209,6 +227,10 @@ class Stepper:
         self._inputs.add((lines, rows))
         self._coming.add_copies(copies, start=self.start)
 
+    def expect_copies(self, copies: Copies) -> None:
+        """Take note of copies that were scheduled on the clock itself."""
+        self._coming.add_copies(copies, start=self.start)
+
     # Time.
 
     def step(self) -> bool:
@@ -266,6 +288,35 @@ class Stepper:
         if self._go(lambda core: self.clock.advance(core, until, None, True)) == _PAUSED:
             writer.save()
 
+    @property
+    def can_fork(self) -> bool:
+        """Whether it can be copied: it has no check controllers, which may have a state, and no variants."""
+        return not self._has_answers
+
+    def fork(self) -> Stepper:
+        """Return an independent copy: neither sees what happens to the other. They share memory for what is equal.
+
+        Raises:
+            ValueError: It cannot be copied.
+        """
+        if not self.can_fork:
+            raise ValueError("a run with check controllers, or with variants of workloads, cannot be forked")
+        twin = copy(self)
+        twin.engine, twin.clock = self.engine.fork(), self.clock.fork()
+        twin._stored = self._stored.copied(twin.engine)
+        twin._families = VirtualFamilies(twin.engine, twin._stored)
+        twin._coming, twin._inputs, twin._events = self._coming.copied(), self._inputs.copied(), list(self._events)
+        return twin
+
+    def go(self, go: Callable[[_core.Engine], Turn]) -> str:
+        """Do what advances the clock, and ask controllers until it is done; return what the last step was.
+
+        Raises:
+            OutOfTimeError: Something would happen or end after April 2262.
+        """
+        self._check_that_time_may_go_by()
+        return self._go(go)
+
     def run(self, *, is_interrupted: bool = False) -> Run:
         """Return everything that has happened so far."""
         record = self.clock.record(self.core)
@@ -286,7 +337,7 @@ class Stepper:
 
     # Check controllers.
 
-    def _go(self, go: Callable[[_core.Engine], _Turn]) -> str:
+    def _go(self, go: Callable[[_core.Engine], Turn]) -> str:
         """Step until no controller is left to ask; return what the last step was."""
         while True:
             turn, asked = go(self.core)

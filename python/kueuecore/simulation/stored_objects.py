@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+from kueuecore._file_kinds import is_of_command, python_use_of
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore._kinds import NAMESPACED
 from kueuecore.engine import Engine
-from kueuecore.errors import ObjectRef
+from kueuecore.errors import ManifestError, ObjectRef
 from kueuecore.manifests import Manifest, object_ref, parse_manifests, plain_object
 from kueuecore.object_batch import Objects, each_manifest
 from kueuecore.states import WorkloadState
@@ -16,15 +18,40 @@ from kueuecore.times import SECOND_NS, format_time
 __all__ = ["Stored", "given_objects"]
 
 
+# Texts are read where they are applied, and only the few with such a document before.
+_OF_US = re.compile(r"""apiVersion['"]?\s*:\s*['"]?kueuecore/""")
+
+
 def given_objects(objects: Objects) -> bytes | str | tuple[Manifest, ...]:
-    """Convert objects in any form that `Engine.apply` takes to one that can be read twice."""
+    """Convert objects in any form that `Engine.apply` takes to one that can be read twice.
+
+    Raises:
+        ManifestError: One of them is a Scenario or another document of kueuecore, in which nothing would happen.
+    """
     if isinstance(objects, bytes | bytearray | memoryview):
-        return bytes(objects)
+        data = bytes(objects)
+        if _OF_US.search(data.decode("utf-8", "replace")):
+            _refuse_documents(parse_manifests(data))
+        return data
     if isinstance(objects, str):
+        if _OF_US.search(objects):
+            _refuse_documents(parse_manifests(objects))
         return objects
-    return tuple(
+    given = tuple(
         like if isinstance(like, Manifest) else Manifest(plain_object(like)) for like in each_manifest(objects)
     )
+    _refuse_documents(given)
+    return given
+
+
+def _refuse_documents(given: tuple[Manifest, ...]) -> None:
+    problems = [
+        manifest.problem("it is not an object of a cluster", field="kind", remedy=python_use_of(manifest.object))
+        for manifest in given
+        if is_of_command(manifest.object)
+    ]
+    if problems:
+        raise ManifestError(problems)
 
 
 class Stored:
@@ -41,6 +68,13 @@ class Stored:
         # By kind, so that many Workloads do not slow down the rest.
         self._kinds: dict[str, dict[ObjectRef, JsonObject]] = {}
         self._unread: list[tuple[bytes | str | tuple[Manifest, ...], int]] = []
+
+    def copied(self, engine: Engine) -> Stored:
+        """Return an independent copy, for a fork of the engine."""
+        twin = Stored(engine, trusted=self.trusted)
+        twin._kinds = {kind: dict(of_kind) for kind, of_kind in self._kinds.items()}
+        twin._unread = list(self._unread)
+        return twin
 
     def ref(self, manifest: Manifest) -> ObjectRef:
         """Return kind, name and namespace of an object as it is stored."""

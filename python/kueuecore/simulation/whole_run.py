@@ -47,6 +47,8 @@ def simulate(
     that are late lose their quota. With admission fair sharing, the usage of LocalQueues is sampled at Kueue's
     intervals while anything else is left to happen; the result is in `run.engine.local_queue(...)`.
 
+    To simulate a scenario from its file, use `kueuecore.run("scenario.yaml")`.
+
     Args:
         objects: The initial objects, in any form that `Engine.apply` takes.
         events: Outside events: `Happening`s, or dicts such as `{"at": 3, "op": "create", "object": {...},

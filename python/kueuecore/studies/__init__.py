@@ -6,7 +6,7 @@ Example:
     >>> edit = parse_edit("ClusterQueue/team-*:spec.resourceGroups[0].flavors[0].resources[0].nominalQuota=6")
     >>> after = read_scenario("examples/scenario/scenario.yaml", edits=[edit])
     >>> comparison = compare(before, after, seeds=range(2))
-    >>> comparison.total["mean_wait_seconds"].difference.values[0] < 0
+    >>> comparison.total["B"]["mean_wait_seconds"].difference.values[0] < 0
     True
 """
 
@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 from kueuecore._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from kueuecore.studies.comparison import Change, Comparison, GroupChange, compare
+    from kueuecore.studies.comparison import Change, Comparison, GroupChange, SideChange, compare
     from kueuecore.studies.estimates import CONFIDENCE, Estimate
-    from kueuecore.studies.forecast import Eta, Forecast, eta
     from kueuecore.studies.planning import Plan, PlanPoint, plan
     from kueuecore.studies.quota_scaling import Quota, QuotaScale, quota_scales
     from kueuecore.studies.running import processes, run_all
@@ -33,20 +32,18 @@ __all__ = [
     "Change",
     "Comparison",
     "Estimate",
-    "Eta",
-    "Forecast",
     "GroupChange",
     "Journal",
     "Plan",
     "PlanPoint",
     "Quota",
     "QuotaScale",
+    "SideChange",
     "Sweep",
     "Trial",
     "WaitTarget",
     "compare",
     "drawn_points",
-    "eta",
     "grid_points",
     "plan",
     "processes",
@@ -59,9 +56,8 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "kueuecore.studies.comparison": "Change Comparison GroupChange compare",
+        "kueuecore.studies.comparison": "Change Comparison GroupChange SideChange compare",
         "kueuecore.studies.estimates": "CONFIDENCE Estimate",
-        "kueuecore.studies.forecast": "Eta Forecast eta",
         "kueuecore.studies.planning": "Plan PlanPoint plan",
         "kueuecore.studies.quota_scaling": "Quota QuotaScale quota_scales",
         "kueuecore.studies.running": "processes run_all",

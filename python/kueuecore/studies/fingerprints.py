@@ -43,7 +43,8 @@ def _plain(value: object) -> object:
             # The position in a file does not count.
             return _plain(value.object)
         case Configuration():
-            return (value.release.name, _plain(value.to_dict()))
+            experiments = (str(value.experiments),) if value.experiments else ()
+            return (value.release.name, _plain(value.to_dict()), *experiments)
         case Mapping():
             return tuple((str(key), _plain(item)) for key, item in sorted(value.items(), key=lambda item: str(item[0])))
         case list() | tuple():

@@ -83,6 +83,7 @@ class Plan:
             no quota does.
         unlimited: The outcome without this limit.
         release: The release of Kueue that decides.
+        notices: Which rules decide that Kueue does not have.
         reasons: Without an answer, why jobs are never admitted even then, and how many for the first seed.
         warnings: What is odd about the objects and the runs.
     """
@@ -97,6 +98,7 @@ class Plan:
     release: Release
     reasons: tuple[tuple[str, int], ...] = ()
     warnings: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
 
     @property
     def n_needed(self) -> int:
@@ -194,6 +196,7 @@ def plan(
         answer=None if answer is None else search.points[answer],
         unlimited=search.points[most],
         release=scenario.release,
+        notices=scenario.experiment_notices,
         reasons=reasons,
         warnings=(*scale.warnings(scenario), *search.warnings),
     )

@@ -5,13 +5,21 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
-from typing import TypeVar
+from concurrent.futures import (
+    Executor,
+    Future,
+    InvalidStateError,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    as_completed,
+)
+from contextlib import contextmanager, suppress
+from typing import ParamSpec, TypeVar
 
-__all__ = ["processes", "run_all"]
+__all__ = ["processes", "run_all", "threads"]
 
 _Result = TypeVar("_Result")
+_Given = ParamSpec("_Given")
 
 
 def run_all(
@@ -59,11 +67,46 @@ def processes(n: int) -> Iterator[Executor | None]:
         return
     # A fork would copy locks held by threads that it does not copy.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(n, mp_context=context, initializer=_dies_of_ctrl_c)
+    pool = _Processes(n, mp_context=context, initializer=_dies_of_ctrl_c)
     try:
         yield pool
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def threads(n: int) -> Iterator[Executor | None]:
+    """Make an executor of n threads, for calls that spend their time in the extension; None for one.
+
+    Args:
+        n: The number of threads.
+    """
+    if n == 1:
+        yield None
+        return
+    pool = ThreadPoolExecutor(n)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _Processes(ProcessPoolExecutor):
+    """Processes of which some may die after calls were cancelled, which Python 3.11 answers with a traceback."""
+
+    def submit(
+        self, function: Callable[_Given, _Result], /, *arguments: _Given.args, **named: _Given.kwargs
+    ) -> Future[_Result]:
+        future = super().submit(function, *arguments, **named)
+        fails = future.set_exception
+
+        # The pool fails all calls that are left, and stops at one that was cancelled.
+        def set_exception(exception: BaseException | None) -> None:
+            with suppress(InvalidStateError):
+                fails(exception)
+
+        future.set_exception = set_exception  # type: ignore[method-assign]
+        return future
 
 
 def _dies_of_ctrl_c() -> None:

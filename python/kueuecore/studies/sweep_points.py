@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from kueuecore._json import JsonValue
+from kueuecore.scenarios import Edit
 from kueuecore.studies.sweeping import Sweep
 
-__all__ = ["best_first", "field_names", "is_more_better", "value_names", "value_text"]
+__all__ = ["best_first", "called", "field_names", "is_more_better", "value_names", "value_text"]
 
 # Values as they are up to here; names made of their parts up to there.
 _SHORT, _LONGEST = 20, 44
@@ -73,6 +74,23 @@ def value_names(values: Sequence[JsonValue]) -> list[str]:
     if not is_clear:
         names = {text: f"value {number}" for number, text in enumerate(names, 1)}
     return [names[text] for text in texts]
+
+
+def called(edits: Sequence[Edit]) -> list[str]:
+    """Return what tables call the values of a field: the given names, or those of `value_names`.
+
+    Args:
+        edits: The edit of the field at each point.
+
+    Example:
+        >>> from kueuecore.scenarios import parse_target
+        >>> from kueuecore.studies import Axis
+        >>> axis = Axis(parse_target("work[0].count"), (8, 16), names=("few", "many"))
+        >>> called(axis.edits)
+        ['few', 'many']
+    """
+    names = [edit.called for edit in edits]
+    return names if all(names) else value_names([edit.value for edit in edits])
 
 
 def _leaves(value: JsonValue, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -37,29 +37,41 @@ class Axis:
         target: The field; its own value is ignored.
         values: The values; if `is_range`, the least and the greatest.
         is_range: Whether it may be any number between the two.
+        names: What tables call the values; empty: themselves.
 
     Raises:
-        ValueError: There is no value, the range is not one of numbers, or the field is the seed.
+        ValueError: There is no value, the range is not one of numbers, the field is the seed, or there is not a name
+            of its own for each value.
     """
 
     target: Edit
     values: tuple[JsonValue, ...]
     is_range: bool = False
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.target.target == "seed":
             raise ValueError("the seed cannot be varied: every point runs with each of the seeds")
         if not self.values:
             raise ValueError(f"{self.target.target} has no values")
+        is_named = len(self.names) == len(set(self.names)) == len(self.values) and all(self.names)
+        if self.names and (self.is_range or not is_named):
+            raise ValueError(f"{self.target.target}: give each value a name of its own, and a range none")
         if self.is_range:
             are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.values)
             if not are_numbers or len(self.values) != 2 or self.values[0] > self.values[1]:  # type: ignore[operator]
                 raise ValueError(f"{self.target.target}: a range goes from one number up to another")
 
+    @property
+    def edits(self) -> list[Edit]:
+        """Each of the values, with its name."""
+        names = self.names or [""] * len(self.values)
+        return [replace(self.target, value=value, called=name) for value, name in zip(self.values, names, strict=True)]
+
     def draw(self, random: Random) -> Edit:
         """Draw one of the values; from a range of whole numbers, a whole number."""
         if not self.is_range:
-            return replace(self.target, value=random.choice(self.values))
+            return random.choice(self.edits)
         low, high = self.values
         if isinstance(low, int) and isinstance(high, int):
             return replace(self.target, value=random.randint(low, high))
@@ -81,7 +93,7 @@ def grid_points(axes: Sequence[Axis]) -> list[Point]:
     for axis in axes:
         if axis.is_range:
             raise ValueError(f"{axis.target.target} is a range; a grid needs values")
-    return [*product(*([replace(axis.target, value=value) for value in axis.values] for axis in axes))]
+    return [*product(*(axis.edits for axis in axes))]
 
 
 def drawn_points(axes: Sequence[Axis], n: int, *, seed: int) -> list[Point]:
@@ -106,12 +118,14 @@ class Sweep:
         seeds: The seeds.
         figures: Figures by name (`Trial.all_figures`) for each point and seed, point by point.
         releases: The release of Kueue that decides at each point; for a fleet, on the manager.
+        notices: What each point says about rules that Kueue does not have.
     """
 
     points: tuple[Point, ...]
     seeds: tuple[int, ...]
     figures: tuple[Mapping[str, float], ...]
     releases: tuple[Release, ...] = ()
+    notices: tuple[tuple[str, ...], ...] = ()
 
     def estimate(self, point: int, name: str) -> Estimate:
         """Return one figure of a point over seeds.
@@ -128,13 +142,22 @@ class Sweep:
         """The names of all figures of any run."""
         return tuple(dict.fromkeys(name for figure in self.figures for name in figure))
 
+    def __repr__(self) -> str:
+        return f"Sweep({len(self.points)} points, {len(self.seeds)} seeds each)"
+
+    def _repr_html_(self) -> str:
+        """The points with medians over seeds, for notebooks."""
+        from kueuecore.studies.study_html import sweep_html  # which imports this module
+
+        return sweep_html(self)
+
     def table(self) -> Table:
-        """Return a row for each point and seed: `point`, the values by field as text, `seed`, and the figures."""
+        """Return a row for each point and seed: `point`, values by field as names or text, `seed`, and the figures."""
         n = len(self.seeds)
         index = np.arange(len(self.figures)) // n
         columns = {"point": Column(values=index)}
         for place, edit in enumerate(self.points[0] if self.points else ()):
-            words = tuple(json.dumps(point[place].value) for point in self.points)
+            words = tuple(point[place].called or json.dumps(point[place].value) for point in self.points)
             columns[edit.target] = Column(values=index, words=words)
         columns["seed"] = Column(values=np.tile(np.array(self.seeds, np.int64), len(self.points)))
         for name in self.names:
@@ -254,6 +277,7 @@ def sweep(
         seeds=tuple(seeds),
         figures=tuple(figures[index] for index in range(len(calls))),
         releases=tuple(scenario.release for scenario in scenarios),
+        notices=tuple(scenario.experiment_notices for scenario in scenarios),
     )
 
 

@@ -31,7 +31,8 @@ class Trial:
         evictions: How often it was evicted.
         lost_seconds: How much of its work was lost (docs/simulate.md).
         measures: The summary of the run by name (docs/simulate.md); utilisation and goodput as
-            `utilisation/FLAVOR/RESOURCE` and `goodput/RESOURCE`. Empty for a fleet.
+            `utilisation/FLAVOR/RESOURCE` and `goodput/RESOURCE`. For a fleet, utilisation is that of
+            `CLUSTER/FLAVOR/RESOURCE`, and there are `jobs/CLUSTER`, `copies`, `wasted_copies` and `copy_wait_seconds`.
         warnings: What is odd about the objects, and the jobs of traces that are left out.
     """
 
@@ -116,6 +117,9 @@ def run_trial(scenario: Scenario, seed: int) -> Trial:
         results = Results.of(outcome.run)
         lost = results.lost_seconds[rows]
         measures = _flat(results)
+    elif outcome.fleet is not None:
+        lost = outcome.fleet.lost_seconds
+        measures = outcome.fleet.summary().measures()
     return Trial(
         seed=seed,
         ending=outcome.ending,

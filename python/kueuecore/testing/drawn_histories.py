@@ -87,7 +87,8 @@ def history(chance: Chance, limits: Limits, *, max_moves: int, forks: bool) -> H
     if chance.rarely(3 if stock.is_usage_based else 30):
         at = chance.integer(1, len(happened))
         happened[at:at] = _a_moved_local_queue(chance, stock)
-    return History(objects, (*happened, CYCLE, CYCLE), configuration)
+    batches = chance.rarely(4)
+    return History(objects, (*happened, CYCLE, CYCLE), configuration, batches_retries=batches)
 
 
 def _a_broken_cycle(chance: Chance, stock: Stock) -> list[Move]:

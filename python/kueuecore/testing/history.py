@@ -15,6 +15,7 @@ import yaml
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.configuration import Configuration
 from kueuecore.errors import ManifestError, Problem
+from kueuecore.experiments import Experiments
 from kueuecore.manifests import API_VERSIONS
 from kueuecore.releases import DEFAULT_RELEASE
 from kueuecore.times import nanoseconds
@@ -25,6 +26,7 @@ START = nanoseconds("2026-01-01T00:00:00Z")
 """The time when the objects of a scenario are applied, in nanoseconds since 1970."""
 
 _KUEUE_CONFIGURATION = {"apiVersion": API_VERSIONS["Configuration"], "kind": "Configuration"}
+_NONE = Experiments()
 
 
 class MoveKind(StrEnum):
@@ -124,6 +126,8 @@ class History:
         configuration: Settings of Kueue's Configuration, without its apiVersion and kind.
         why: What the scenario shows, in a sentence.
         release: The release of Kueue that decides.
+        batches_retries: Whether the engine batches retries of parked workloads.
+        experiments: Rules that Kueue does not have.
 
     Example:
         >>> flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}}
@@ -144,13 +148,17 @@ class History:
     configuration: JsonObject | None = None
     why: str = ""
     release: str = DEFAULT_RELEASE
+    batches_retries: bool = False
+    experiments: Experiments = _NONE
 
     def to_line(self) -> str:
         """Return the scenario as one line of JSON, to keep in a file of regressions."""
         fields: JsonObject = {
             "why": self.why,
             "release": "" if self.release == DEFAULT_RELEASE else self.release,
+            "batchesRetries": self.batches_retries or None,
             "configuration": self.configuration,
+            "experiments": self.experiments.to_dict() or None,
             "objects": list(self.objects),
             "moves": [move.to_json() for move in self.moves],
         }
@@ -178,12 +186,16 @@ class History:
             configuration if isinstance(configuration, dict) else None,
             text_at(value, "why"),
             text_at(value, "release") or DEFAULT_RELEASE,
+            object_at(value).get("batchesRetries") is True,
+            Experiments.of(object_at(value, "experiments")),
         )
 
     def to_yaml(self) -> str:
         """Return the world as manifests for `kueuecore run`, with its moves in comments."""
         parts = [f"# {self.why}\n"] if self.why else []
         parts += [f"# Kueue {self.release}\n"] if self.release != DEFAULT_RELEASE else []
+        parts += ["# with batched retries\n"] if self.batches_retries else []
+        parts += [f"# {self.experiments.notice}\n"] if self.experiments else []
         documents = [{**_KUEUE_CONFIGURATION, **self.configuration}] if self.configuration is not None else []
         documents += self.objects
         parts.append("---\n".join(map(_document, documents)))
@@ -200,8 +212,9 @@ class History:
             ConfigurationError: A setting is invalid.
         """
         if self.configuration is None:
-            return Configuration(release=self.release)
-        return Configuration.parse(json.dumps({**_KUEUE_CONFIGURATION, **self.configuration}), release=self.release)
+            return Configuration(release=self.release).with_experiments(self.experiments)
+        text = json.dumps({**_KUEUE_CONFIGURATION, **self.configuration})
+        return Configuration.parse(text, release=self.release).with_experiments(self.experiments)
 
     def with_objects(self, objects: Sequence[JsonObject]) -> History:
         """Return the scenario with other initial objects."""

@@ -139,7 +139,7 @@ class Play:
         Raises:
             ManifestError: All problems of the objects.
         """
-        engine = Engine(scenario.parsed_configuration())
+        engine = Engine(scenario.parsed_configuration(), batches_retries=scenario.batches_retries)
         for batch in [json.dumps(list(scenario.objects)).encode()] if batches is None else batches:
             engine.apply(batch, now=START)
         return cls(engine, watchers, echo=Echo(scenario) if echo else None)

@@ -101,6 +101,7 @@ def read_pai(data: bytes, file: str, *, jobs: bytes | None = None, jobs_file: st
             "gpuType": tasks.texts["gpu_type"],
             "status": tasks.texts["status"],
         },
+        wait_seconds=start - submitted,
         lines=tasks.lines,
         file=file,
     )
@@ -159,6 +160,7 @@ def read_openb(data: bytes, file: str) -> Trace:
             "gpuSpec": table.texts["gpu_spec"],
             "status": table.texts["pod_phase"],
         },
+        wait_seconds=scheduled - numbers["creation_time"],
         lines=table.lines,
         file=file,
     )

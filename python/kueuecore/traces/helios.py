@@ -60,6 +60,7 @@ def read_helios(data: bytes, file: str) -> Trace:
             "virtualCluster": table.texts["vc"],
             "status": table.texts["state"],
         },
+        wait_seconds=table.numbers["start_time"] - table.numbers["submit_time"],
         lines=table.lines,
         file=file,
     )

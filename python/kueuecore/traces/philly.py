@@ -53,7 +53,7 @@ def read_philly(data: bytes, file: str) -> Trace:
     if jobs.problems:
         raise ManifestError(jobs.problems[:MAX_PROBLEMS])
     submitted = jobs.dates([f"[{index}].submitted_time" for index in range(len(jobs.submitted))], jobs.submitted)
-    run = _run_seconds(jobs, len(submitted))
+    run, first = _run_seconds(jobs, len(submitted))
     pods, gpus = np.array(jobs.pods, np.float64), np.array(jobs.gpus, np.float64)
     never = np.array(jobs.n_attempts, np.int64) == 0
     fields = {name: TextColumn.of(texts) for name, texts in jobs.texts.items()}
@@ -65,6 +65,7 @@ def read_philly(data: bytes, file: str) -> Trace:
         drop=[("never started", never), ("no attempt with a start and an end", np.isnan(run)), ("no GPUs", pods == 0)],
         ends_failed=fields["status"].is_one_of(_FAILED),
         fields=fields,
+        wait_seconds=first - submitted,
         file=file,
     )
 
@@ -167,8 +168,11 @@ class _Jobs:
         self.problems.append(Problem(message, field=path, file=self.file, remedy=remedy))
 
 
-def _run_seconds(jobs: _Jobs, n: int) -> npt.NDArray[np.float64]:
-    """Return how long all attempts of each job took; infinite if the last had not ended, NaN if none has both times."""
+def _run_seconds(jobs: _Jobs, n: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return how long all attempts of each job took, and when the first of them started, NaN if none has both times.
+
+    Infinite: the last had not ended.
+    """
     starts = jobs.dates([f"{place}.start_time" for place in jobs.places], jobs.starts)
     ends = jobs.dates([f"{place}.end_time" for place in jobs.places], jobs.ends)
     job_of = np.array(jobs.job_of, np.int64)
@@ -176,4 +180,6 @@ def _run_seconds(jobs: _Jobs, n: int) -> npt.NDArray[np.float64]:
     spans = np.where(runs_on, np.inf, ends - starts)
     known = ~np.isnan(spans)
     run = np.bincount(job_of[known], weights=spans[known], minlength=n)
-    return np.where(np.bincount(job_of[known], minlength=n) > 0, run, np.nan)
+    first = np.full(n, np.inf)
+    np.minimum.at(first, job_of[known], starts[known])
+    return np.where(np.bincount(job_of[known], minlength=n) > 0, run, np.nan), np.where(first < np.inf, first, np.nan)

@@ -40,7 +40,9 @@ _FIELDS = {
 _TRES = ("ReqTRES", "AllocTRES")
 _CPUS = ("ReqCPUS", "AllocCPUS", "NCPUS")
 _NODES = ("ReqNodes", "AllocNodes", "NNodes")
-_TEXTS = (*_IDS, "Elapsed", "ElapsedRaw", "State", *_TRES, *_CPUS, *_NODES, "ReqMem", *_FIELDS)
+_LIMITS = ("TimelimitRaw", "Timelimit")
+_UNLIMITED = frozenset(("UNLIMITED", "Partition_Limit"))
+_TEXTS = (*_IDS, *_LIMITS, "Elapsed", "ElapsedRaw", "State", *_TRES, *_CPUS, *_NODES, "ReqMem", *_FIELDS)
 # Columns by which a table with job numbers is Slurm's.
 _OTHERS = frozenset(("Submit", "Elapsed", "State", "AllocCPUS", "AllocTRES", "ReqTRES"))
 _RUNNING = ("RUNNING", "SUSPENDED")
@@ -110,8 +112,9 @@ def read_sacct(data: bytes, file: str) -> Trace:
     pods = pods_of_nodes(nodes, gpus)
     each = np.maximum(pods, 1)
     status = first_words(read.texts("State"))
+    submit = read.times("Submit")
     return made_trace(
-        at=read.times("Submit"),
+        at=submit,
         run_seconds=run,
         pods=pods,
         requests={"cpu": cpus * _MILLI / each, "memory": memory / each, "gpu": gpus * _MILLI / each},
@@ -126,6 +129,9 @@ def read_sacct(data: bytes, file: str) -> Trace:
             "status": status,
             "gpuType": read.gpu_types(),
         },
+        wait_seconds=start - submit,
+        limit_seconds=read.limit_seconds(),
+        ids=read.ids(),
         lines=jobs.lines,
         file=file,
     )
@@ -188,6 +194,17 @@ class _Reader:
         if {"Start", "End"} <= self._jobs.numbers.keys():
             runs_on |= ~np.isnan(start) & np.isnan(end)
         return np.where(runs_on, np.inf, run)
+
+    def limit_seconds(self) -> npt.NDArray[np.float64]:
+        """Return the limits of run times that jobs asked for, NaN: none; TimelimitRaw is in minutes."""
+        return self._first(
+            60 * self._parsed("TimelimitRaw", _limit(_number), "a number of minutes", "write a number"),
+            self._parsed("Timelimit", _limit(_seconds), "a duration", "write it as D-HH:MM:SS"),
+        )
+
+    def ids(self) -> TextColumn:
+        """Return the numbers of jobs."""
+        return self.texts(next(name for name in _IDS if name in self._jobs.texts))
 
     def nodes(self) -> npt.NDArray[np.float64]:
         return self._first(*self._tres("node"), *map(self._amounts, _NODES), np.ones(self._n))
@@ -259,6 +276,10 @@ def _seconds(text: str) -> float:
         raise ValueError(text)
     days, hours, minutes, seconds = (float(group or 0) for group in found.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def _limit(parse: Callable[[str], float]) -> Callable[[str], float]:
+    return lambda text: np.nan if text in _UNLIMITED else parse(text)
 
 
 def _number(text: str) -> float:

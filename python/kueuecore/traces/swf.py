@@ -99,15 +99,23 @@ def read_swf(data: bytes, file: str) -> Trace:
             "user": _texts(column["user"]),
             "group": _texts(column["group"]),
             "executable": _texts(column["executable"]),
+            "requestedSeconds": _texts(column["requested time"]),
             "queue": _texts(column["queue"], queues),
             "partition": _texts(column["partition"], partitions),
             "status": _texts(status, _STATUSES),
         },
         header=header,
+        wait_seconds=_known(column["wait time"], column["wait time"] >= 0),
+        limit_seconds=_known(column["requested time"], column["requested time"] > 0),
+        ids=_texts(column["job number"]),
         notes=notes,
         lines=np.fromiter((line for line, _ in _data_lines(data)), np.int64, len(table)),
         file=file,
     )
+
+
+def _known(numbers: npt.NDArray[np.float64], are_known: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    return np.where(are_known, numbers, np.nan)
 
 
 def _first_known(wanted: npt.NDArray[np.float64], instead: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -22,7 +22,7 @@ __all__ = ["read_csv_table", "read_parquet_table"]
 
 _TIMES = ("at", "start", "end")
 _AMOUNTS = {"cpu_milli": "cpu", "memory_bytes": "memory", "gpu_milli": "gpu"}
-_NUMBERS = ("run_seconds", "pods", "priority", *_AMOUNTS)
+_NUMBERS = ("run_seconds", "limit_seconds", "pods", "priority", *_AMOUNTS)
 _OTHER_RESOURCE = "requests."
 _STATUS = "status"
 
@@ -199,6 +199,8 @@ def _trace(table: CsvColumns, columns: Mapping[str, ColumnSource], file: str) ->
         ends_failed=has_failed(texts[_STATUS]) if _STATUS in texts else False,
         priority=numbers.get("priority", 0),
         fields=texts,
+        wait_seconds=numbers["start"] - numbers["at"] if "start" in numbers else None,
+        limit_seconds=numbers.get("limit_seconds"),
         lines=table.lines,
         file=file,
     )

@@ -40,6 +40,9 @@ class Trace:
         dropped: How many jobs of the file were left out, by reason.
         header: What the file says about the cluster, by key.
         begin: When the first job was submitted, in seconds by the clock of the file: 0 in `at`.
+        wait_seconds: How long it waited until it started, as recorded; NaN: unknown. None: unknown for all.
+        limit_seconds: The limit of its run time that it asked for; NaN: none, or unknown. None: unknown for all.
+        ids: What the file calls it; several rows may have the same. None: it has no names.
         notes: What is odd about the file, in sentences.
     """
 
@@ -53,6 +56,9 @@ class Trace:
     dropped: Mapping[str, int] = field(default_factory=dict)
     header: Mapping[str, str] = field(default_factory=dict)
     begin: float = 0.0
+    wait_seconds: npt.NDArray[np.float64] | None = None
+    limit_seconds: npt.NDArray[np.float64] | None = None
+    ids: TextColumn | None = None
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -69,6 +75,9 @@ class Trace:
             requests={name: amounts[index] for name, amounts in self.requests.items()},
             priority=self.priority[index],
             fields={name: column.rows(index) for name, column in self.fields.items()},
+            wait_seconds=None if self.wait_seconds is None else self.wait_seconds[index],
+            limit_seconds=None if self.limit_seconds is None else self.limit_seconds[index],
+            ids=None if self.ids is None else self.ids.rows(index),
         )
 
     def scaled(self, rules: TraceRules) -> Trace:
@@ -123,7 +132,7 @@ class Trace:
         """
         trace = self.scaled(rules)
         assignment = assign(len(trace), trace.fields, rules)
-        priority, requests = _priority(trace, assignment, rules), _requests(trace, assignment, rules)
+        priority, requests = trace.priorities(assignment, rules), trace.pod_requests(assignment, rules)
         # Queues are sorted by namespace, so a batch has a contiguous range of them.
         namespaces = [namespace for namespace, _ in assignment.queues]
         begins = [
@@ -151,26 +160,25 @@ class Trace:
             )
         return tuple(batches)
 
+    def priorities(self, assignment: Assignment, rules: TraceRules) -> npt.NDArray[np.int64]:
+        """Return the priority of each job: that of its rule, or else its own."""
+        priority = self.priority.copy()
+        for index, rule in enumerate(rules.all_rules()):
+            if rule.priority is not None:
+                priority[assignment.rule == index] = rule.priority
+        return priority
 
-def _priority(trace: Trace, assignment: Assignment, rules: TraceRules) -> npt.NDArray[np.int64]:
-    priority = trace.priority.copy()
-    for index, rule in enumerate(rules.all_rules()):
-        if rule.priority is not None:
-            priority[assignment.rule == index] = rule.priority
-    return priority
-
-
-def _requests(trace: Trace, assignment: Assignment, rules: TraceRules) -> dict[str, npt.NDArray[np.int64]]:
-    """Return what a pod of each job requests, by Kubernetes' resource names."""
-    requests: dict[str, npt.NDArray[np.int64]] = {}
-    for name, amounts in trace.requests.items():
-        called = rules.resources.get(name, STANDARD_RESOURCES.get(name, name))
-        if called is not None:
-            requests[called] = _devices(amounts, rules.gpu_fractions) if name == "gpu" else amounts.copy()
-    for index, rule in enumerate(rules.all_rules()):
-        for called, amount in rule.requests.items():
-            requests.setdefault(called, np.zeros(len(trace), np.int64))[assignment.rule == index] = amount
-    return requests
+    def pod_requests(self, assignment: Assignment, rules: TraceRules) -> dict[str, npt.NDArray[np.int64]]:
+        """Return what a pod of each job requests, by Kubernetes' resource names."""
+        requests: dict[str, npt.NDArray[np.int64]] = {}
+        for name, amounts in self.requests.items():
+            called = rules.resources.get(name, STANDARD_RESOURCES.get(name, name))
+            if called is not None:
+                requests[called] = _devices(amounts, rules.gpu_fractions) if name == "gpu" else amounts.copy()
+        for index, rule in enumerate(rules.all_rules()):
+            for called, amount in rule.requests.items():
+                requests.setdefault(called, np.zeros(len(self), np.int64))[assignment.rule == index] = amount
+        return requests
 
 
 def _devices(milli: npt.NDArray[np.int64], fractions: GpuFractions) -> npt.NDArray[np.int64]:
@@ -196,6 +204,9 @@ def made_trace(
     priority: npt.ArrayLike = 0,
     fields: Mapping[str, TextColumn] | None = None,
     header: Mapping[str, str] | None = None,
+    wait_seconds: npt.NDArray[np.float64] | None = None,
+    limit_seconds: npt.NDArray[np.float64] | None = None,
+    ids: TextColumn | None = None,
     notes: Sequence[str] = (),
     lines: npt.NDArray[np.int64] | None = None,
     file: str = "",
@@ -215,6 +226,9 @@ def made_trace(
         priority: Their priorities.
         fields: Their text fields.
         header: What the file says about the cluster.
+        wait_seconds: How long they waited, as recorded.
+        limit_seconds: The limits of their run times.
+        ids: What the file calls them.
         notes: What is odd about the file.
         lines: The line of each job, for errors.
         file: The name of the file, for errors.
@@ -252,6 +266,9 @@ def made_trace(
         dropped=dropped,
         header=header or {},
         begin=begin,
+        wait_seconds=None if wait_seconds is None else wait_seconds[order],
+        limit_seconds=None if limit_seconds is None else limit_seconds[order],
+        ids=None if ids is None else ids.rows(order),
         notes=tuple(notes),
     )
 

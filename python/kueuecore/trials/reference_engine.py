@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from kueuecore._json import JsonObject
 from kueuecore.errors import ObjectRef, UnknownObjectError
-from kueuecore.reference import conditions
+from kueuecore.reference import conditions, readiness
 from kueuecore.reference.world import World
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.testing.history import START, History, key_of, without_min_counts
@@ -27,7 +27,8 @@ class ReferenceEngine:
     def of(cls, scenario: History) -> Self:
         """Create the reference with the objects of a scenario."""
         configuration = {**(scenario.configuration or {}), "kueue": scenario.release}
-        found = cls(World((), configuration=configuration, now=START))
+        configuration["experiments"] = scenario.experiments.to_dict()
+        found = cls(World((), configuration=configuration, now=START, batches_retries=scenario.batches_retries))
         # Workloads with quota come before their LocalQueue, which then takes them over, as after a restart.
         running = [object_ for object_ in scenario.objects if "status" in object_]
         queues = [object_ for object_ in scenario.objects if object_["kind"] == "LocalQueue"]
@@ -120,6 +121,17 @@ class ReferenceEngine:
         self.workload(name, namespace=namespace)
         return self.world.finish(name, namespace=namespace, now=now)
 
+    def note_readiness(self, name: str, *, namespace: str, now: int, are_ready: bool) -> bool:
+        """Record whether the pods of a workload are ready."""
+        world = self.world
+        world.advance(now)
+        workload = world.owned(f"{namespace}/{name}")
+        is_new = readiness.note(workload, are_ready, world.settings, now)
+        if is_new:
+            world.write(workload)
+            world.deliver()
+        return is_new
+
     def evict(self, name: str, *, namespace: str, now: int, reason: str) -> bool:
         """Evict a workload."""
         return self.world.evict(name, namespace=namespace, now=now, reason=reason)
@@ -149,8 +161,13 @@ class ReferenceEngine:
         stage = next((stage for kind, stage in _STAGES if kind in true), Stage.PENDING)
         metadata = workload["metadata"]
         queue = workload["spec"].get("queueName", "")
+        name = f"{metadata.get('namespace', '')}/{metadata['name']}"
+        waiting = self.world.queues.get(self.world.local_queues.get(f"{metadata.get('namespace', '')}/{queue}", ""))
+        place = None
+        if waiting is not None:
+            place = "active" if name in waiting.active else "inadmissible" if name in waiting.inadmissible else None
         return WorkloadState(
-            metadata.get("namespace", ""), metadata["name"], stage, queue, None, 0, "", "", None, status
+            metadata.get("namespace", ""), metadata["name"], stage, queue, None, 0, "", "", place, status
         )
 
 

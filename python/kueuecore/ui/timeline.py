@@ -116,6 +116,7 @@ class Timeline:
             raise ManifestError.of(message, field="fleet", remedy=remedy)
         outcome = run_scenario(scenario)
         assert outcome.run is not None, "a cluster has a run"
+        title = "; ".join([title, *scenario.experiment_notices])
         return cls(outcome.run, title=title, command=command, notes=(*outcome.warnings, *outcome.notes))
 
     @property

@@ -113,7 +113,9 @@ def upgrade_scenario(
     if new.fleet is not None:
         remedy = "compare two scenarios, or a cluster of it alone"
         raise ManifestError.of("causes can be found for one cluster only, not for a fleet", remedy=remedy)
-    comparison = compare(old, new, seeds=seeds, executor=executor)
+    names = (old.release.name, new.release.name)
+    # A release may be compared with itself, and then shows no difference.
+    comparison = compare(old, new, names=names if names[0] != names[1] else None, seeds=seeds, executor=executor)
     configurations = (old.cluster.configuration, new.cluster.configuration)
     switches = switches_between(*configurations)
     settable = settable_gates(new.release)

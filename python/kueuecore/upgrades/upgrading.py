@@ -14,6 +14,7 @@ from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.manifests import Manifest
 from kueuecore.releases import Release
 from kueuecore.shrinking import shrunk
+from kueuecore.upgrades.differences import Difference, differences_between
 from kueuecore.upgrades.fates import Fate, Outcome, Subject, outcome_of, problems_by_object, without
 from kueuecore.upgrades.mixtures import MAX_RUNS, Mixtures, OutOfRunsError
 from kueuecore.upgrades.switches import (
@@ -26,33 +27,11 @@ from kueuecore.upgrades.switches import (
 )
 from kueuecore.world import World
 
-__all__ = ["Cause", "Difference", "Kept", "Refusal", "Upgrade", "upgrade"]
+__all__ = ["Cause", "Kept", "Refusal", "Upgrade", "upgrade"]
 
 _Refused: TypeAlias = Mapping[ObjectRef, tuple[Problem, ...]]
 _Checked: TypeAlias = tuple[_Refused, tuple[Problem, ...]]
 _Found = TypeVar("_Found")
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A workload or ClusterQueue about which two releases decide differently, or of which they say something else.
-
-    Args:
-        kind: `Workload` or `ClusterQueue`.
-        key: `namespace/name`, or the name of a ClusterQueue.
-        before: What the old release decides; `None` if there is no such workload there.
-        after: What the new release decides; `None` if there is no such workload there.
-    """
-
-    kind: str
-    key: str
-    before: Fate | None
-    after: Fate | None
-
-    @property
-    def is_of_text(self) -> bool:
-        """Whether only reason or message differ."""
-        return self.before == self.after
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +175,8 @@ def upgrade(
     mixtures = Mixtures(old, new, switches, outcome, with_old_settings=with_old_kinds, most=most_runs, progress=note)
     _raise_for(mixtures.before.refused, mixtures.after.refused)
     # Decisions first: runs that they need explain messages, too.
-    differences = sorted(_differences(mixtures.before, mixtures.after), key=lambda difference: difference.is_of_text)
+    unsorted = differences_between(mixtures.before, mixtures.after)
+    differences = sorted(unsorted, key=lambda difference: difference.is_of_text)
     # All that the mixtures are asked about, as there may be many of both.
     n_differences, subjects = len(differences), {(difference.kind, difference.key) for difference in differences}
     found: dict[tuple[bool, tuple[Switch, ...]], list[Difference]] = {}
@@ -241,13 +221,6 @@ def _raise_for(before: _Refused, after: _Refused) -> None:
     problems = [problem for ref in before if ref in after for problem in before[ref]]
     if problems:
         raise ManifestError(problems)
-
-
-def _differences(before: Outcome, after: Outcome) -> Iterator[Difference]:
-    for kind, key in sorted(before.fates.keys() | after.fates.keys(), key=lambda fate: (fate[0] != "Workload", fate)):
-        old, new = before.fates.get((kind, key)), after.fates.get((kind, key))
-        if old != new or (old is not None and new is not None and old.said != new.said):
-            yield Difference(kind, key, old, new)
 
 
 def _is_all_as_after(outcome: Outcome, differences: Sequence[Difference]) -> bool:

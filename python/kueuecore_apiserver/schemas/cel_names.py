@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from kueuecore_apiserver.schemas.structural_schema import Node
 
-__all__ = ["compares_parts", "escaped", "names_in"]
+__all__ = ["compares_parts", "escaped", "names_in", "tokens_of"]
 
 _TOKEN = re.compile(
     r"""(?P<text>[rRbB]{0,2}(?:'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"))
@@ -26,20 +26,20 @@ _KEYWORDS = {
 _SCALAR_CALLS = {"size", "has", "all", "exists", "exists_one", "startsWith", "endsWith", "contains", "matches", "type"}
 
 
-def _tokens(source: str) -> list[tuple[str, str]]:
+def tokens_of(source: str) -> list[tuple[str, str]]:
     return [(match.lastgroup or "", match[0]) for match in _TOKEN.finditer(source) if match.lastgroup != "space"]
 
 
 def names_in(sources: Iterable[str]) -> frozenset[str]:
     """Return all names in the sources of expressions: they read no other field, except by a string in brackets."""
-    tokens = [token for source in sources for token in _tokens(source)]
+    tokens = [token for source in sources for token in tokens_of(source)]
     texts = {text.strip("'\"") for kind, text in tokens if kind == "text"}
     return frozenset({text for kind, text in tokens if kind == "name"} | texts)
 
 
 def compares_parts(source: str, node: Node) -> bool:
     """Return whether an expression compares values that have fields, so that all of these fields matter."""
-    tokens = _tokens(source)
+    tokens = tokens_of(source)
     for i, (_, text) in enumerate(tokens):
         if text not in ("==", "!=", "in"):
             continue

@@ -4,12 +4,13 @@
 //!
 //! The modules are layers, each of which uses only those before it: [`base`], `snapshot`, [`objects`], [`status`],
 //! [`quota`], [`pods`], [`topology`], [`assign`], [`workloads`], [`queue`], [`state`], [`preempt`], [`schedule`],
-//! `reconcile`, [`engine`], [`simulate`]. ARCHITECTURE.md describes them.
+//! `reconcile`, [`engine`], [`simulate`], [`explore`]. ARCHITECTURE.md describes them.
 #![forbid(unsafe_code)]
 
 pub mod assign;
 pub mod base;
 pub mod engine;
+pub mod explore;
 pub mod objects;
 pub mod pods;
 pub mod preempt;

@@ -26,7 +26,7 @@ pub(super) fn admission_checks(case: &Case<'_>) -> Answer {
 pub(super) fn queue_order_timestamp(case: &Case<'_>) -> Answer {
     let workload = case.workload("workload")?;
     let at = |requeuing| -> Option<String> {
-        let time = queue_time::queue_order_timestamp(&workload, requeuing, case.config.gates);
+        let time = queue_time::queue_order_timestamp(&workload, requeuing, case.config.gates, false);
         (time != Time::ABSENT).then(|| format_time(time))
     };
     Ok(json!({"Eviction": at(RequeuingTimestamp::Eviction), "Creation": at(RequeuingTimestamp::Creation)}))

@@ -1,5 +1,7 @@
 //! Columns of workloads as bytes of numpy arrays.
 
+use std::sync::Arc;
+
 use kueuecore::engine::columns::{Columns, ColumnsError};
 use kueuecore::simulate::{Copies, CopiesError, Submissions};
 use pyo3::exceptions::PyValueError;
@@ -53,7 +55,7 @@ pub fn decode_submissions(rows: SubmissionBytes) -> Submissions {
 pub fn decode_copies((template, names, ends, first_uid, at, run_ns): CopyBytes) -> PyResult<Copies> {
     let names = String::from_utf8(names.to_vec()).map_err(|_| PyValueError::new_err("names: must be UTF-8"))?;
     Ok(Copies {
-        templates: Vec::new(),
+        templates: Arc::default(),
         template: decode_column(&template, u32::from_le_bytes),
         names,
         ends: decode_column(&ends, u64::from_le_bytes),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kueuecore::base::changes::Change;
 use kueuecore::base::gates::Gate;
 use kueuecore::base::releases::Release;
+use kueuecore::objects::config::Experiments;
 use kueuecore_wire::configuration as wire;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
@@ -50,6 +51,14 @@ impl Configuration {
         let switches = switches.iter().map(|(name, on)| (name.as_str(), *on));
         let inner = self.inner.switched(switches).map_err(PyKeyError::new_err)?;
         Ok(Self { inner })
+    }
+
+    /// A copy with these experiments, in seconds; `None` is off.
+    fn with_experiments(&self, min_run: Option<i64>, reclaim_backoff: Option<i64>, time_share: Option<i64>) -> Self {
+        let ns = |seconds: Option<i64>| seconds.map(|it| it.saturating_mul(1_000_000_000));
+        let (min_run_ns, reclaim_backoff_ns, time_share_ns) = (ns(min_run), ns(reclaim_backoff), ns(time_share));
+        let experiments = Experiments { min_run_ns, reclaim_backoff_ns, time_share_ns };
+        Self { inner: self.inner.with_experiments(experiments) }
     }
 
     /// The release whose decisions these settings make.

@@ -4,9 +4,10 @@ use std::sync::Mutex;
 
 use kueuecore::base::ids::Id;
 use kueuecore::engine as core;
-use kueuecore::objects::{Kind, Object, OwnerReference, Time};
+use kueuecore::objects::config::Config;
+use kueuecore::objects::{Kind, Object, Time};
 use kueuecore::status::reasons::OF_DECISIONS;
-use kueuecore_wire::decode::{Decoded, Door, decode_with};
+use kueuecore_wire::decode::decode_with;
 use kueuecore_wire::defaults::storing;
 use kueuecore_wire::field_error::Rejection;
 use kueuecore_wire::intake::intake;
@@ -20,6 +21,7 @@ use crate::configuration::Configuration;
 use crate::convert::to_python;
 use crate::decision::{Decision, EventRow, WhatIfRow, event_row, what_if_row};
 use crate::errors::{manifest_error, unknown_object};
+use crate::intake_report::{Report, door, report_of};
 use crate::journal::{CallRow, Journal};
 use crate::run::{Kept, load, read_journal, run};
 
@@ -29,29 +31,6 @@ pub struct Engine {
     pub(crate) inner: Mutex<Kept>,
     pub(crate) keeps_calls: bool,
 }
-
-/// Warnings as (index, kind, namespace, name, field, message), foreign objects as (index, apiVersion, kind, namespace,
-/// name).
-type Report = (Vec<(usize, String, String, String, String, String)>, Vec<(usize, String, String, String, String)>);
-
-fn report_of(decoded: &Decoded) -> Report {
-    let warnings = decoded.warnings.iter().map(|w| {
-        let object = w.object.clone();
-        (w.index, object.kind, object.namespace, object.name, w.field.clone(), w.message.clone())
-    });
-    let foreign = decoded.foreign.iter().map(|f| {
-        let f = f.clone();
-        (f.index, f.api_version, f.kind, f.namespace, f.name)
-    });
-    (warnings.collect(), foreign.collect())
-}
-
-pub fn door(trusted: bool) -> Door {
-    if trusted { Door::Trusted } else { Door::People }
-}
-
-/// Namespace and name of a workload, and kinds and names of its owners.
-type WorkloadOwners = (String, String, Vec<(String, String)>);
 
 /// Of ClusterQueues, flavors, resources and reasons.
 type Names = (Vec<String>, Vec<String>, Vec<String>, Vec<&'static str>);
@@ -64,12 +43,13 @@ enum Refused {
 
 #[pymethods]
 impl Engine {
-    /// `models_readiness`: pods become ready or not, so that waitForPodsReady counts even by default. `keeps_calls`:
-    /// records calls for `journal`.
+    /// `models_readiness`: pods become ready or not, so that waitForPodsReady counts even by default.
+    /// `batches_retries`: retries wait for others. `keeps_calls`: records calls for `journal`.
     #[new]
-    fn new(configuration: &Configuration, models_readiness: bool, keeps_calls: bool) -> Self {
+    fn new(configuration: &Configuration, models_readiness: bool, batches_retries: bool, keeps_calls: bool) -> Self {
         let configuration = &configuration.inner;
-        let config = if models_readiness { configuration.scheduling.clone() } else { configuration.for_simulation() };
+        let given = if models_readiness { configuration.scheduling.clone() } else { configuration.for_simulation() };
+        let config = Config { batches_retries, ..given };
         let kept = Kept { engine: Some(core::Engine::new(config)), journal: Journal::default() };
         Self { inner: Mutex::new(kept), keeps_calls }
     }
@@ -252,6 +232,11 @@ impl Engine {
         self.change_workload(py, call, (namespace, name), now, |engine, id, _| engine.confirm(id))
     }
 
+    /// Makes all requested retries due.
+    fn _retry_at_once(&self, py: Python<'_>, now: Option<i64>) -> PyResult<()> {
+        self.change_always(py, self.call(py, "_retry_at_once", ())?, now, |engine, _| engine.state.retry_at_once())
+    }
+
     /// The rows of the workloads that may have been written to since the last call.
     fn _take_written<'py>(&self, py: Python<'py>, now: Option<i64>) -> PyResult<Bound<'py, PyAny>> {
         let rows = self.change_always(py, self.call(py, "_take_written", ())?, now, |engine, _| {
@@ -292,6 +277,16 @@ impl Engine {
         self.read(py, |engine| engine.state.standings())
     }
 
+    /// The same for states at different times: without times, but with how long experiments still make somebody wait.
+    fn _standings_over_time(&self, py: Python<'_>) -> PyResult<u64> {
+        self.read(py, |engine| engine.state.standings_over_time())
+    }
+
+    /// When the next wait of an experiment ends, after a time.
+    fn _next_experiment(&self, py: Python<'_>, now: i64) -> PyResult<Option<i64>> {
+        self.read(py, |engine| engine.state.next_experiment(Time(now)).map(|time| time.0))
+    }
+
     /// Namespace and name of the workloads that were evicted and still hold their quota.
     fn _evicted_with_quota(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         let keys = self.read(py, |engine| engine.state.evicted_with_quota())?;
@@ -299,18 +294,8 @@ impl Engine {
     }
 
     /// Namespace and name of each workload that has owners, with their kinds and names.
-    fn _workload_owners(&self, py: Python<'_>) -> PyResult<Vec<WorkloadOwners>> {
-        self.read(py, |engine| {
-            let owners = |it: &OwnerReference| (it.kind.to_string(), it.name.to_string());
-            let all = engine.state.workloads.iter().map(|(_, record)| {
-                let key = record.key();
-                let found = record.workload.meta.details.owners.iter().map(owners).collect();
-                (key.namespace().to_owned(), key.name().to_owned(), found)
-            });
-            let mut rows: Vec<WorkloadOwners> = all.filter(|row: &WorkloadOwners| !row.2.is_empty()).collect();
-            rows.sort();
-            rows
-        })
+    fn _workload_owners(&self, py: Python<'_>) -> PyResult<Vec<held::WorkloadOwners>> {
+        self.read(py, |engine| held::owners(&engine.state))
     }
 
     /// How many changes of nodes and pods there were.

@@ -8,7 +8,10 @@ mod convert;
 mod decision;
 mod engine;
 mod errors;
+mod explore;
+mod intake_report;
 mod journal;
+mod look_ahead;
 mod record;
 mod run;
 mod schemas;
@@ -32,6 +35,12 @@ mod _core {
     use super::decision::Decision;
     #[pymodule_export]
     use super::engine::Engine;
+    #[pymodule_export]
+    use super::explore::Explorer;
+    #[pymodule_export]
+    use super::look_ahead::CopyTemplates;
+    #[pymodule_export]
+    use super::look_ahead::LookAhead;
     #[pymodule_export]
     use super::record::Record;
     #[pymodule_export]

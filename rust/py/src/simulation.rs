@@ -1,11 +1,11 @@
 //! A simulation in virtual time that advances step by step.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kueuecore::base::ids::WorkloadId;
 use kueuecore::engine as core;
-use kueuecore::objects::{Object, Time};
-use kueuecore::simulate::{self, Change, Options, Timers, Turn};
+use kueuecore::objects::{Object, Time, Workload};
+use kueuecore::simulate::{self, Change, JobPlan, Options, Timers, Turn};
 use kueuecore_wire::field_error::Rejection;
 use kueuecore_wire::scenario::{created, happenings};
 use pyo3::exceptions::PyValueError;
@@ -14,13 +14,14 @@ use pyo3::types::PyBytes;
 
 use crate::columns::{CopyBytes, SubmissionBytes, columns_error, copies_error, decode_copies, decode_submissions};
 use crate::decision::{EventRow, event_row};
-use crate::engine::{Engine, door};
+use crate::engine::Engine;
 use crate::errors::{manifest_error, unknown_object};
+use crate::intake_report::door;
 use crate::record::Record;
 
 /// What a step was (`Cycle`, `Instant`, `Ask`, `Paused`, or why there was none), and the workloads to ask the
 /// controllers about.
-type TurnRow = (&'static str, Vec<(String, String)>);
+pub type TurnRow = (&'static str, Vec<(String, String)>);
 
 /// Few enough to show progress, enough that reporting costs nothing.
 const STEPS_BETWEEN_REPORTS: u64 = 64;
@@ -34,7 +35,7 @@ pub struct Simulation {
 
 impl Simulation {
     /// Releases the GIL before waiting for the lock: a run that holds the lock may need the GIL.
-    fn look<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut simulate::Simulation) -> R + Send) -> R {
+    pub(crate) fn look<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut simulate::Simulation) -> R + Send) -> R {
         py.detach(|| work(&mut self.lock()))
     }
 
@@ -43,7 +44,7 @@ impl Simulation {
     }
 
     /// Runs `work` on both, then moves the engine's time up to that of the run.
-    fn run<R: Send>(
+    pub(crate) fn run<R: Send>(
         &self,
         py: Python<'_>,
         engine: &Engine,
@@ -71,7 +72,32 @@ impl Simulation {
     }
 }
 
-fn row(engine: &core::Engine, turn: Turn) -> TurnRow {
+impl Simulation {
+    /// The templates of copies, given as events that create them.
+    pub(crate) fn read_templates(
+        &self,
+        py: Python<'_>,
+        engine: &Engine,
+        templates: &[u8],
+        trusted: bool,
+    ) -> PyResult<Vec<(Workload, JobPlan)>> {
+        let read = self
+            .run(py, engine, |_, engine| happenings(templates, door(trusted), &engine.state.config, self.start, &[]))?;
+        let mut found = Vec::new();
+        for happening in read.map_err(|rejections| manifest_error(py, &rejections))? {
+            match happening.change {
+                Change::Create { object, job } if matches!(*object, Object::Workload(_)) => {
+                    let Object::Workload(workload) = *object else { continue };
+                    found.push((*workload, job));
+                }
+                _ => return Err(PyValueError::new_err("a template must create a Workload")),
+            }
+        }
+        Ok(found)
+    }
+}
+
+pub fn row(engine: &core::Engine, turn: Turn) -> TurnRow {
     let key = |id: WorkloadId| {
         let key = engine.state.workloads.get(id).key();
         (key.namespace().to_owned(), key.name().to_owned())
@@ -87,18 +113,23 @@ fn row(engine: &core::Engine, turn: Turn) -> TurnRow {
 #[pymethods]
 impl Simulation {
     /// A run from `now` (nanoseconds since 1970). `options`: nanoseconds of a cycle, most cycles, nanoseconds of an
-    /// eviction, and whether messages, cycles and finished workloads are kept. `controllers`: who decides on
-    /// AdmissionChecks and is asked; `None`: nobody. `recorded`: as Kueue's recorded runs went, how many quiet cycles end
-    /// a round (`None`: as ever), and whether timers wait for its end.
+    /// eviction, and whether messages, cycles, finished workloads, the log and the beat of cycles are kept.
+    /// `controllers`: who decides on AdmissionChecks and is asked; `None`: nobody. `recorded`: as Kueue's recorded runs
+    /// went, how many quiet cycles end a round (`None`: as ever), and whether timers wait for its end.
     #[new]
     #[pyo3(signature = (now, options, controllers, recorded=None))]
     fn new(
         now: i64,
-        options: (i64, Option<u64>, i64, [bool; 3]),
+        options: (i64, Option<u64>, i64, [bool; 5]),
         controllers: Option<Vec<String>>,
         recorded: Option<(Option<usize>, bool)>,
     ) -> Self {
-        let (cycle_step_ns, max_cycles, eviction_ns, [keeps_messages, keeps_cycles, keeps_finished]) = options;
+        let (
+            cycle_step_ns,
+            max_cycles,
+            eviction_ns,
+            [keeps_messages, keeps_cycles, keeps_finished, keeps_log, keeps_beat],
+        ) = options;
         let options = Options {
             cycle_step_ns,
             quiet_cycles: recorded.and_then(|(quiet_cycles, _)| quiet_cycles),
@@ -107,6 +138,8 @@ impl Simulation {
             keeps_messages,
             keeps_cycles,
             keeps_finished,
+            keeps_log,
+            keeps_beat,
             timers: if recorded.is_some_and(|(_, waits)| waits) { Timers::AfterRound } else { Timers::WhenDue },
         };
         let mut inner = simulate::Simulation::new(options, Time(now));
@@ -114,6 +147,11 @@ impl Simulation {
             inner.ask(controllers);
         }
         Self { inner: Mutex::new(inner), start: Time(now) }
+    }
+
+    /// An independent copy; its engine is a fork of this one's.
+    fn fork(&self, py: Python<'_>) -> Self {
+        Self { inner: Mutex::new(self.look(py, |simulation| simulation.clone())), start: self.start }
     }
 
     /// Schedules events. `events`: JSON, one per line; they come after the `submissions`. `watched`: the kinds besides
@@ -150,17 +188,7 @@ impl Simulation {
         trusted: bool,
     ) -> PyResult<()> {
         let mut copies = decode_copies(rows)?;
-        let read = self
-            .run(py, engine, |_, engine| happenings(templates, door(trusted), &engine.state.config, self.start, &[]))?;
-        for happening in read.map_err(|rejections| manifest_error(py, &rejections))? {
-            match happening.change {
-                Change::Create { object, job } if matches!(*object, Object::Workload(_)) => {
-                    let Object::Workload(workload) = *object else { continue };
-                    copies.templates.push((*workload, job));
-                }
-                _ => return Err(PyValueError::new_err("a template must create a Workload")),
-            }
-        }
+        copies.templates = Arc::new(self.read_templates(py, engine, templates, trusted)?);
         let scheduled = copies.happenings().map_err(|error| copies_error(&error))?;
         self.look(py, |simulation| simulation.schedule(scheduled));
         Ok(())

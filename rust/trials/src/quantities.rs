@@ -98,10 +98,10 @@ fn check_exact(a: &Quantity, b: &Quantity, exact_a: i128, exact_b: i128) {
         same(&a.plus(b), exact_a + exact_b, "+");
         same(&a.minus(b), exact_a - exact_b, "-");
     }
-    if exact_a % UNIT == 0 {
-        if let Some(product) = (exact_a / UNIT).checked_mul(exact_b).filter(|product| product.abs() < limit) {
-            same(&a.times(b), product, "x");
-        }
+    if exact_a % UNIT == 0
+        && let Some(product) = (exact_a / UNIT).checked_mul(exact_b).filter(|product| product.abs() < limit)
+    {
+        same(&a.times(b), product, "x");
     }
 }
 

@@ -26,10 +26,10 @@ fn fields<'a>(object: &'a mut Value, name: &str) -> Option<&'a mut Map<String, V
 
 /// Moves a field to its new name, unless the new name is already set.
 fn rename(fields: &mut Map<String, Value>, old: &str, new: &str) {
-    if let Some(value) = fields.remove(old) {
-        if !fields.contains_key(new) {
-            fields.insert(new.to_owned(), value);
-        }
+    if let Some(value) = fields.remove(old)
+        && !fields.contains_key(new)
+    {
+        fields.insert(new.to_owned(), value);
     }
 }
 
@@ -82,10 +82,10 @@ fn workload(object: &mut Value) {
 fn multikueue_cluster(object: &mut Value) {
     let Some(spec) = fields(object, "spec") else { return };
     let mut source = Map::new();
-    if let Some(config) = spec.remove("kubeConfig") {
-        if config.get("location").and_then(Value::as_str).is_some_and(|location| !location.is_empty()) {
-            source.insert("kubeConfig".to_owned(), config);
-        }
+    if let Some(config) = spec.remove("kubeConfig")
+        && config.get("location").and_then(Value::as_str).is_some_and(|location| !location.is_empty())
+    {
+        source.insert("kubeConfig".to_owned(), config);
     }
     if let Some(profile) = spec.remove("clusterProfileRef").filter(|profile| !profile.is_null()) {
         source.insert("clusterProfileRef".to_owned(), profile);

@@ -1,6 +1,6 @@
 //! The objects that an engine holds, as JSON of v1beta2: the fields that scheduling reads.
 
-use kueuecore::objects::Workload;
+use kueuecore::objects::{OwnerReference, Workload};
 use kueuecore::state::State;
 use serde_json::Value;
 
@@ -52,4 +52,21 @@ pub fn objects(state: &State, kind: &str, only: Option<(&str, &str)>) -> Option<
     };
     found.sort_by(|a, b| a.0.cmp(&b.0));
     Some(found.into_iter().map(|(_, value)| value).collect())
+}
+
+/// Namespace and name of a workload, and kinds and names of its owners.
+pub type WorkloadOwners = (String, String, Vec<(String, String)>);
+
+/// The workloads that have owners, in the order of their names.
+#[must_use]
+pub fn owners(state: &State) -> Vec<WorkloadOwners> {
+    let named = |it: &OwnerReference| (it.kind.to_string(), it.name.to_string());
+    let all = state.workloads.iter().map(|(_, record)| {
+        let key = record.key();
+        let found = record.workload.meta.details.owners.iter().map(named).collect();
+        (key.namespace().to_owned(), key.name().to_owned(), found)
+    });
+    let mut rows: Vec<WorkloadOwners> = all.filter(|row: &WorkloadOwners| !row.2.is_empty()).collect();
+    rows.sort();
+    rows
 }

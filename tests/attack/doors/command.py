@@ -103,7 +103,9 @@ def judge(said: Said, form: str, size: int, *, is_terminal: bool = False) -> Non
         if len(line) > 5_000 + size // 10:
             raise Wrong(f"a line of {len(line)} characters: {line[:300]!r}")
     if said.code == ExitCode.BAD_INPUT:
-        if said.out or not said.err:
+        # In CI, what is wrong is annotated, too.
+        annotated = form == "github" and all(line.startswith("::error ") for line in said.out.splitlines())
+        if (said.out and not annotated) or not said.err:
             raise Wrong(f"a refusal that says {said.err[:200]!r}, with the output {said.out[:200]!r}")
         return
     if form == "json":

@@ -21,7 +21,7 @@ _FOLDERS = ("policy-tests", "two-teams", "topology", "taking-back")
 
 def draw(rng: Random) -> Case:
     """A file of the examples with a few things wrong, as text and as JSON."""
-    found = [doc for docs in examples().values() for doc in docs if doc["kind"] == "PolicyTest"]
+    found = [doc for docs in examples().values() for doc in docs if doc.get("kind") == "PolicyTest"]
     damage = damaged(rng, rng.choice(found), parts=tuple(found))
     data = json.dumps(damage.value).encode()
     if rng.random() < 0.2:

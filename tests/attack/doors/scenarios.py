@@ -172,7 +172,10 @@ _COUNTS = ("jobs", "admitted", "finished", "evictions", "copies", "wastedCopies"
 def draw(rng: Random) -> Case:
     """A scenario with a few things wrong."""
     found = [
-        (Path(name).parent.name, doc) for name, docs in examples().items() for doc in docs if doc["kind"] == "Scenario"
+        (Path(name).parent.name, doc)
+        for name, docs in examples().items()
+        for doc in docs
+        if doc.get("kind") == "Scenario"
     ]
     folder, scenario = rng.choice(
         [

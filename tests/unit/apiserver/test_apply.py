@@ -46,7 +46,7 @@ def test_the_status_has_an_owner_of_its_own() -> None:
     with cluster() as client:
         client.post(JOBS, job())
         new = client.patch(f"{JOBS}/sum/status", {"status": {"active": 1}}).body
-    assert owners(new)["tiny", "Update", "status"] == {"f:status": {".": {}, "f:active": {}}}
+    assert owners(new)["tiny", "Update", "status"] == {"f:status": {"f:active": {}}}
 
 
 def test_applying_creates_and_goes_on() -> None:

@@ -47,10 +47,10 @@ def test_preconditions_say_which_object_is_meant() -> None:
         right = client.delete(f"{MAPS}/cm", {"preconditions": {"uid": made["uid"], "resourceVersion": "2"}})
     assert (wrong.code, old.code, right.code) == (409, 409, 200)
     assert wrong.message == (
-        'Operation cannot be fulfilled on configmaps "cm": Precondition failed: UID in precondition: x, '
-        f"UID in object meta: {made['uid']}"
+        'Operation cannot be fulfilled on ConfigMap "cm": the UID in the precondition (x) does not match the UID in '
+        f"record ({made['uid']}). The object might have been deleted and then recreated"
     )
-    assert old.message.endswith("ResourceVersion in precondition: 1, ResourceVersion in object meta: 2")
+    assert "the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (2)" in old.message
 
 
 def test_finalizers_hold_an_object_and_no_new_ones_come() -> None:
@@ -91,7 +91,7 @@ def test_dependents_go_after_their_owners() -> None:
         client.post(MAPS, config_map("shared", ownerReferences=[owner(made), {**owner(below), "controller": False}]))
         client.post(MAPS, config_map("free"))
         assert client.server.collect_garbage() == 0
-        client.delete(f"{JOBS}/sum")
+        client.delete(f"{JOBS}/sum", {"propagationPolicy": "Background"})
         before = names(client)
         assert client.server.collect_garbage() > 0
         assert (before, names(client)) == (["below", "free", "own", "shared"], ["free"])
@@ -175,7 +175,7 @@ def test_a_server_may_collect_by_itself() -> None:
     with cluster(collects_garbage=True) as client:
         made = client.post(JOBS, job()).body
         client.post(MAPS, config_map("own", ownerReferences=[owner(made)]))
-        client.delete(f"{JOBS}/sum")
+        client.delete(f"{JOBS}/sum", {"propagationPolicy": "Background"})
         assert names(client) == []
         client.delete("/api/v1/namespaces/lab")
         assert client.get("/api/v1/namespaces/lab").code == 404

@@ -46,7 +46,7 @@ def test_a_json_patch_is_carried_out_in_order_or_not_at_all() -> None:
         missing = client.patch(f"{MAPS}/cm", [{"op": "remove", "path": "/data/none"}], JSON_PATCH)
         wrong: list[Any] = [{}, [{"op": "x", "path": "/a"}]]
         nonsense = [client.patch(f"{MAPS}/cm", row, JSON_PATCH).code for row in wrong]
-    assert (new["data"], new["metadata"]["labels"]) == ({"a": "2", "c": "2"}, {})
+    assert (new["data"], "labels" in new["metadata"]) == ({"a": "2", "c": "2"}, False)
     assert (failed.code, missing.code, nonsense) == (422, 422, [400, 400])
     assert failed.message == "the server rejected our request due to an error in our request"
 

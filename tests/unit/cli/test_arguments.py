@@ -61,7 +61,7 @@ def test_a_mistake_after_the_command_shows_its_usage(
     arguments: list[str], last: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = refused(capsys, *arguments)
-    assert lines[0].startswith(f"usage: kueuecore {arguments[0]} [-h]")
+    assert lines[0].startswith(f"usage: kueuecore {arguments[0]} [OPTION ...]")
     assert lines[-1].startswith(f"kueuecore {arguments[0]}: error: {last}")
 
 

@@ -46,7 +46,7 @@ def test_the_plugin_answers_as_the_command_does(capsys: pytest.CaptureFixture[st
     ("arguments", "usage"),
     [
         (["--help"], "usage: kubectl kueuecore [-h] [--version] COMMAND ...\n"),
-        (["explain", "--help"], "usage: kubectl kueuecore explain [-h]"),
+        (["explain", "--help"], "usage: kubectl kueuecore explain [OPTION ...]"),
     ],
 )
 def test_usage_lines_say_how_it_is_called(arguments: list[str], usage: str, capsys: pytest.CaptureFixture[str]) -> None:

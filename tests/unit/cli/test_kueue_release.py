@@ -168,10 +168,11 @@ def scenario(tmp_path: Path, any_command: Callable[..., Ran]) -> Callable[..., A
 def test_two_releases_are_compared(scenario: Callable[..., Any]) -> None:
     edit = ("--set", "cluster.kueue=0.17", "--seeds", "1")
     found = scenario("compare", *edit)
-    assert (found["kueue"], found["kueueB"]) == ({"version": "v0.16.9"}, {"version": "v0.17.8"})
+    assert found["kueue"] == {"version": "v0.16.9"}
+    assert [side["kueue"]["version"] for side in found["sides"]] == ["v0.16.9", "v0.17.8"]
     # The option says as what A decides, the edit as what B does.
     found = scenario("compare", "--kueue", "0.18", *edit)
-    assert (found["kueue"], found["kueueB"]) == ({"version": "v0.18.6"}, {"version": "v0.17.8"})
+    assert [side["kueue"]["version"] for side in found["sides"]] == ["v0.18.6", "v0.17.8"]
 
 
 def test_a_sweep_varies_the_release(scenario: Callable[..., Any]) -> None:

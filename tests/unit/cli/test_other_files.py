@@ -45,6 +45,19 @@ OF_TRACE = "this is a recorded trace, not YAML or JSON; name a trace in a scenar
 OF_ENGINE = "this is a saved engine; use `kueuecore run` or `explain`, or give manifests or a dump"
 
 
+def test_an_incident_about_the_objects_beside_it_is_no_unread_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours, other = "apiVersion: kueuecore/v1", "apiVersion: pager.example.org/v1, metadata: {name: a}"
+    (tmp_path / "in.yaml").write_text(f"{{{ours}, kind: Incident}}\n---{QUEUES}", encoding="utf-8")
+    assert main(["run", str(tmp_path / "in.yaml")]) == ExitCode.OK
+    assert "not read" not in capsys.readouterr().err
+    # Of another group it may be meant as anything.
+    (tmp_path / "other.yaml").write_text(f"{{{other}, kind: Incident}}", encoding="utf-8")
+    assert main(["run", str(tmp_path)]) == ExitCode.OK
+    assert "warning: these kinds are not read: Incident (1)\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "use"),
     [

@@ -253,12 +253,6 @@ def test_problems_of_a_job_are_reported(simulate: Callable[..., Ran]) -> None:
     assert "spec.parallelism" in ran.err
 
 
-def test_help_lists_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simulate", "--help"]) == ExitCode.OK
-    shown = capsys.readouterr().out
-    assert all(code.meaning in shown for code in ExitCode)
-
-
 def test_an_evicted_job_continues_from_its_last_checkpoint(simulate: Callable[..., Ran]) -> None:
     selector = "namespaceSelector: {}"
     preempting = QUEUES.replace(selector, f"{selector}\n  preemption: {{withinClusterQueue: LowerPriority}}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from importlib import metadata
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kueuecore.scenarios import read_scenario
+from kueuecore.studies import run_trial
 from kueuecore.version import version
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -45,19 +48,19 @@ def packages(modules: set[str]) -> set[str]:
     [
         (("--version",), 60, 10),
         (("--help",), 60, 9),
-        (("run", "-q", EXAMPLE), 224, 113),
-        (("run", EXAMPLE), 235, 124),
+        (("run", "-q", EXAMPLE), 227, 113),
+        (("run", EXAMPLE), 238, 124),
         (("gates",), 90, 14),
-        (("check", EXAMPLE), 261, 149),
-        (("explain", EXAMPLE, WAITING), 240, 129),
-        (("history", EXAMPLE, WAITING), 250, 141),
-        (("unblock", EXAMPLE, WAITING), 256, 144),
-        (("what-if", EXAMPLE, "--settle"), 236, 127),
-        (("test", POLICY_TEST), 435, 197),
-        (("eta", "--help"), 456, 194),
-        (("simulate", SCENARIO), 446, 208),
-        (("compare", "--help"), 465, 208),
-        (("ui", "--help"), 236, 126),
+        (("check", EXAMPLE), 270, 152),
+        (("explain", EXAMPLE, WAITING), 243, 128),
+        (("history", EXAMPLE, WAITING), 250, 136),
+        (("unblock", EXAMPLE, WAITING), 259, 144),
+        (("what-if", EXAMPLE, "--settle"), 218, 125),
+        (("test", POLICY_TEST), 433, 202),
+        (("eta", "--help"), 450, 217),
+        (("simulate", SCENARIO), 430, 196),
+        (("compare", "--help"), 432, 196),
+        (("ui", "--help"), 206, 102),
     ],
     ids=[
         "version",
@@ -104,6 +107,19 @@ def test_a_question_needs_no_arrays(arguments: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("arguments", [("test", POLICY_TEST), ("simulate", SCENARIO)], ids=lambda entry: entry[0])
 def test_a_single_cluster_needs_no_fleet_and_no_trace(arguments: tuple[str, ...]) -> None:
     assert packages(imported(*arguments)) & {"api_server", "fleet", "kubernetes", "multikueue", "traces"} == set()
+
+
+def test_a_process_of_a_study_needs_no_readers(tmp_path: Path) -> None:
+    trial = tmp_path / "trial"
+    trial.write_bytes(pickle.dumps((run_trial, read_scenario(SCENARIO), 1)))
+    code = "import pickle, sys; run, *given = pickle.load(open(sys.argv[1], 'rb')); run(*given); print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code, str(trial)], capture_output=True, text=True, check=True)
+    modules = set(ran.stdout.split())
+    assert (
+        modules & {"yaml", "kueuecore._yaml", "kueuecore.objects.quota", "kueuecore.scenarios.scenario_reader"} == set()
+    )
+    assert packages(modules) & {"cli", "controller", "provisioning", "traces"} == set()
+    assert len({module for module in modules if module.startswith("kueuecore")}) <= 146
 
 
 def test_the_package_itself_imports_nothing() -> None:

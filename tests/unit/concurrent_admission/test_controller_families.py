@@ -318,13 +318,16 @@ def test_gates_open_one_after_the_other_five_minutes_apart() -> None:
     # The preferred one could preempt when it was tried; once its gate is open, it cannot any more.
     world.api.patch("Workload", "low-good", {"spec": {"priority": 20}}, namespace="ns")
     world.settle(seconds=1)
+    # A second later parked workloads are retried.
+    world.turn()
+    world.settle(seconds=1)
     gates = {flavor: variant["status"].get("preemptionGates") for flavor, variant in world.variants.items()}
     assert gates["good"][0]["position"] == "Open"
     assert gates["cheap"][0]["position"] == "Closed"
     assert condition(world.variants["cheap"], "BlockedOnPreemptionGates")[0] == "True"
     assert ("PreemptionUngatedVariant", world.variants["good"]["metadata"]["name"]) in world.events
     wake = world.controller.next_wake(world.api.now)
-    assert wake == NOW + 5 * MINUTE
+    assert wake == NOW + SECOND_NS + 5 * MINUTE  # the preferred one was parked for that second
     world.api.now = wake
     world.settle(seconds=1)
     assert world.variants["cheap"]["status"]["preemptionGates"][0]["position"] == "Open"

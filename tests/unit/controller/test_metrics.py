@@ -162,6 +162,8 @@ def test_local_queues_have_their_gauges() -> None:
     it.settle()
     it.controller.finished("one", namespace="a")
     it.settle()
+    it.turn(1)
+    it.settle()
     it.submit("four")
     it.turn()
     got = it.samples()

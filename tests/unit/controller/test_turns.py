@@ -22,6 +22,66 @@ def test_a_head_that_does_not_fit_lets_the_loop_rest() -> None:
     assert world.controller.next_wake(world.now) == world.now
 
 
+def _finish(world: World, name: str) -> None:
+    """Finish a workload, and write that at once."""
+    world.controller.finished(name, namespace="default")
+    for write in world.controller.turn(world.now).writes:
+        world.send(write)
+    world.watch()
+
+
+def test_parked_workloads_are_retried_a_second_after_the_first_change() -> None:
+    world = World(quota=2)
+    for name in ("a", "b", "c", "d"):
+        world.cluster.create(workload(name))
+    world.settle()
+    began = world.now
+    _finish(world, "a")
+    world.cluster.now += SECOND_NS * 4 // 10
+    _finish(world, "b")
+    world.controller.turn(world.now)
+    assert world.controller.next_wake(world.now) == began + SECOND_NS
+    world.cluster.now = began + SECOND_NS - 1
+    assert world.controller.turn(world.now).writes == ()
+    world.cluster.now += 1
+    assert [write.name for write in world.controller.turn(world.now).writes] == ["c"]
+    assert [write.name for write in world.controller.turn(world.now).writes] == ["d"]
+
+
+@pytest.mark.parametrize(
+    "controller",
+    [
+        Controller(status_delay_seconds=None, batches_retries=False),
+        # Kueue's own did not wait then.
+        Controller(Configuration(release="0.16.1"), status_delay_seconds=None),
+    ],
+    ids=["asked for", "RetriesAreBatched"],
+)
+def test_retries_can_be_immediate(controller: Controller) -> None:
+    world = World(quota=1, controller=controller)
+    for name in ("a", "b"):
+        world.cluster.create(workload(name))
+    world.settle()
+    _finish(world, "a")
+    assert [write.name for write in world.controller.turn(world.now).writes] == ["b"]
+
+
+def test_the_gate_makes_retries_wait_for_ten_seconds() -> None:
+    gates = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration, featureGates: {%s: true}}"
+    configuration = Configuration.parse(gates % "SchedulerLongRequeueInterval", release="0.19")
+    world = World(quota=1, controller=Controller(configuration, status_delay_seconds=None))
+    for name in ("a", "b"):
+        world.cluster.create(workload(name))
+    world.settle()
+    # The queue itself is new, too.
+    world.cluster.now += 10 * SECOND_NS
+    world.settle()
+    began = world.now
+    _finish(world, "a")
+    assert world.controller.turn(world.now).writes == ()
+    assert world.controller.next_wake(world.now) == began + 10 * SECOND_NS
+
+
 def test_what_was_considered_is_reported() -> None:
     reported: list[Considered] = []
     world = World(quota=1, controller=Controller(considered=reported.append))

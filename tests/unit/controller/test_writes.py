@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from kueuecore import Configuration
+from kueuecore._json import object_at
 from kueuecore.controller import Controller
 from kueuecore.states import Stage
 from kueuecore.times import SECOND_NS
-from kueuecore.writes import Answer
-from tests.unit.controller.world import KUEUE, World, conditions, thing, workload
+from kueuecore.writes import Answer, Write
+from tests.unit.controller.world import KUEUE, World, conditions, queue, thing, workload
 
 
 def test_an_admission_is_the_merge_patch_that_kueue_sends() -> None:
@@ -233,3 +235,73 @@ def test_readiness_is_written_and_its_timeout_wakes() -> None:
     assert world.controller.next_wake(world.now) == world.now
     assert world.turn().writes == ()
     assert world.controller.next_wake(world.now) is None
+
+
+# Reservations that the engine ends by itself.
+
+
+def _two_queues() -> World:
+    """Two ClusterQueues of one cohort, which has room for one workload; a check is open in the first."""
+    world = World(quota=1, cohortName="all", admissionChecksStrategy={"admissionChecks": [{"name": "budget"}]})
+    world.cluster.create(thing("AdmissionCheck", "budget", {"controllerName": "example.com/budget"}))
+    active = {"status": {"conditions": [{"type": "Active", "status": "True", "reason": "Ok", "message": ""}]}}
+    world.cluster.patch("AdmissionCheck", "budget", active, subresource="status")
+    other = queue(0, cohortName="all")
+    other["metadata"]["name"] = "other"
+    world.cluster.create(other)
+    world.cluster.create(thing("LocalQueue", "others", {"clusterQueue": "other", "stopPolicy": "None"}))
+    world.cluster.create(workload("a"))
+    world.settle()
+    assert "QuotaReserved" in conditions(world.stored("a"))
+    return world
+
+
+def test_quota_is_free_once_the_end_of_a_reservation_is_stored() -> None:
+    world = _two_queues()
+    world.cluster.patch("ClusterQueue", "cluster-queue", {"spec": {"stopPolicy": "Hold"}})
+    world.cluster.create(workload("b", queueName="others"))
+    first = {write.name: write for write in world.turn().writes}
+    assert _reserved(first.values()) == []
+    # Refused once: the reservation stands, and is ended again.
+    answer = Answer(world.stored("a"), "somebody else was first", 409)
+    assert world.controller.done(first["a"], answer, now=world.now)
+    world.send(first["b"])
+    second = {write.name: write for write in world.turn().writes}
+    assert _reserved(second.values()) == []
+    assert [event.reason for event in second["a"].events] == [event.reason for event in first["a"].events]
+    world.send(second["a"])
+    world.settle()
+    assert "QuotaReserved" not in conditions(world.stored("a"))
+    assert "QuotaReserved" in conditions(world.stored("b"))
+
+
+def _reserved(writes: Iterable[Write]) -> list[str]:
+    return [write.name for write in writes if object_at(write.manifest, "status").get("admission")]
+
+
+def test_what_is_decided_again_after_the_report_of_a_job_has_its_events_once() -> None:
+    world = World(quota=1, controller=Controller(models_readiness=True, status_delay_seconds=None))
+    for name in ("a", "b"):
+        world.cluster.create(workload(name))
+    world.settle()
+    _finish(world, "a")
+    # While the report about b is written, b gets the quota.
+    world.controller.note_readiness("b", namespace="default", are_ready=False)
+    (report,) = world.controller.turn(world.now).writes
+    assert list(report.gained) == []
+    world.cluster.now += SECOND_NS
+    assert world.controller.turn(world.now).decision.admissions
+    world.send(report)
+    events: list[str] = []
+    for _ in range(5):
+        for write in world.turn().writes:
+            world.send(write)
+            events += [event.reason for event in write.events if event.name == "b"]
+    assert events == ["QuotaReserved", "Admitted"]
+
+
+def _finish(world: World, name: str) -> None:
+    world.controller.finished(name, namespace="default")
+    for write in world.controller.turn(world.now).writes:
+        world.send(write)
+    world.watch()

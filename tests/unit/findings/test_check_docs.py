@@ -17,6 +17,7 @@ PAGE = (ROOT / "docs" / "check.md").read_text(encoding="utf-8")
 EXPECTED: dict[str, list[str]] = {
     "controller": ["inactive-check"],
     "eta": [],
+    "experiments-month": [],
     "fair-sharing-month": [],
     "how-much-quota": [],
     "kinds-of-jobs": ["unmanaged-job"],
@@ -26,6 +27,7 @@ EXPECTED: dict[str, list[str]] = {
     "multikueue-regions/manager.yaml": ["inactive-check"],
     "multikueue-regions/region.yaml": [],
     "queued-provisioning": [],
+    "quota-repository": [],
     "rendered": [],
     "scenario": [],
     "taking-back": ["starvation"],
@@ -78,8 +80,8 @@ def test_an_example_has_the_findings_that_it_should(example: str) -> None:
 def test_every_example_is_checked() -> None:
     """Those without queues aside, and `mistakes`, whose README shows its findings."""
     folders = {
-        path.parent.name
-        for path in (ROOT / "examples").glob("*/*.yaml")
+        path.relative_to(ROOT / "examples").parts[0]
+        for path in (ROOT / "examples").rglob("*.yaml")
         if "kind: ClusterQueue" in path.read_text("utf-8")
     }
     assert folders - {"mistakes"} == {name.partition("/")[0] for name in EXPECTED}

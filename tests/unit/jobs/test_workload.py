@@ -102,6 +102,17 @@ def test_priority_of_the_class_in_the_label_comes_first() -> None:
     assert spec["priority"] == 100
 
 
+@pytest.mark.parametrize("value", [-(2**31), 2**31 - 1])
+def test_priorities_at_the_ends_of_32_bits_count(value: int) -> None:
+    label = {"kueue.x-k8s.io/queue-name": "q", "kueue.x-k8s.io/priority-class": "edge"}
+    of_label = workload_of(workloads_for([WorkloadPriorityClass("edge", value=value), sample_job(labels=label)]))
+    assert of_label["spec"]["priority"] == value
+    job = sample_job()
+    job["spec"]["template"]["spec"]["priorityClassName"] = "edge"
+    of_pods = workload_of(workloads_for([PriorityClass("edge", value=value), job]))
+    assert of_pods["spec"]["priority"] == value
+
+
 def test_priority_of_the_pods_comes_second() -> None:
     job = sample_job()
     job["spec"]["template"]["spec"]["priorityClassName"] = "pods"

@@ -165,6 +165,21 @@ class KindDays:
         spec = completed({**template, "schedulingGates": [{"name": f"{AN}admission"}]})
         self.server.load([{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}])
 
+    def live_through_all(self) -> None:
+        """Days of all kinds, from creation to deletion after a retention; jobs in all queues; a node that is lost."""
+        for kind in self.kinds:
+            self.come(kind, **{"kueue.x-k8s.io/max-exec-time-seconds": "10"})
+            if kind in SERVING:
+                self.pod_of(kind)
+            self.live(40)
+            assert kind in SERVING or not self.cluster.list(kind)[0], f"{kind} was not deleted after its retention"
+        for queue in ("lq", "asks", "placed"):
+            done = self.come("Job", queue)
+            self.live(15)
+            self.finish(done)
+            self.live(15)
+        self.pod_that_waits_for_a_lost_node()
+
     def _run_jobs(self) -> None:
         """What the controllers of jobs, the kubelet and the autoscaler write."""
         for row in self.cluster.list("Job")[0]:

@@ -110,12 +110,18 @@ class TestAfterAGap:
     ) -> Iterator[tuple[HttpApiServer, Election]]:
         """A leader whose thread that renews the Lease does not run again, as in a process that was stopped."""
         with served() as server:
-            won = threading.Event()
-            slow = SimpleNamespace(time=time.time, sleep=lambda _: threading.Event().wait())
-            monkeypatch.setattr(leaderelection, "time", slow)
+            won, asleep = threading.Event(), threading.Event()
+
+            def sleep(_: float) -> None:
+                asleep.set()
+                threading.Event().wait()
+
+            monkeypatch.setattr(leaderelection, "time", SimpleNamespace(time=time.time, sleep=sleep))
             election = Election(Api.connect(server=server.url), quick, won=won.set, lost=lambda _: None)
             election.start()
             wait_for(won.is_set, "it leads")
+            # It renews the Lease once more before it sleeps.
+            wait_for(asleep.is_set, "the thread stops")
             election.confirm()
             begin = time.monotonic()
             monkeypatch.setattr("kueuecore.kubernetes.election.time.monotonic", lambda: begin + 100)

@@ -8,18 +8,13 @@ from urllib.request import urlopen
 
 import pytest
 
-from kueuecore.kubernetes import endpoints
 from kueuecore.kubernetes.endpoints import ProcessMetrics, serve_health, serve_metrics
+from kueuecore.kubernetes.https.messages import ServerLimits
 from kueuecore.kubernetes.settings import Address
 from kueuecore.releases import Release
 from kueuecore.version import version
 
 HERE = Address("127.0.0.1", 0)
-
-
-@pytest.fixture
-def port() -> int:
-    return serve_health(HERE, healthy=dict, ready=dict)
 
 
 @pytest.fixture
@@ -35,10 +30,8 @@ def answer(port: int, path: str = "healthz") -> str:
         return str(response.read().decode())
 
 
-def test_clients_that_say_nothing_keep_nobody_away(
-    port: int, idle: list[socket.socket], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(endpoints, "_MAX_CONNECTIONS", 4)
+def test_clients_that_say_nothing_keep_nobody_away(idle: list[socket.socket]) -> None:
+    port = serve_health(HERE, healthy=dict, ready=dict, limits=ServerLimits(connections=4))
     for _ in range(12):
         idle.append(socket.create_connection(("127.0.0.1", port), timeout=60))
         assert answer(port) == "ok"
@@ -46,9 +39,8 @@ def test_clients_that_say_nothing_keep_nobody_away(
     assert idle[0].recv(1) == b""
 
 
-def test_a_client_that_is_too_slow_is_cut_off(idle: list[socket.socket], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "_PATIENCE_SECONDS", 0.05)
-    port = serve_metrics(HERE, ProcessMetrics(Release.named("0.17.3")))
+def test_a_client_that_is_too_slow_is_cut_off(idle: list[socket.socket]) -> None:
+    port = serve_metrics(HERE, ProcessMetrics(Release.named("0.17.3")), limits=ServerLimits(patience_seconds=0.05))
     idle.append(socket.create_connection(("127.0.0.1", port), timeout=60))
     idle[0].sendall(b"GET / HT")
     assert idle[0].recv(1) == b""

@@ -15,8 +15,9 @@ import pytest
 from kueuecore import Configuration
 from kueuecore._json import text_at
 from kueuecore.kubernetes import Address, Api, LeaseLostError, LeaseSettings, Process, ServeSettings, serve
-from kueuecore.kubernetes.shadow import Difference, Shadow
-from kueuecore_apiserver import FaultKind, HttpApiServer, SeededFaults
+from kueuecore.kubernetes.dry_run.judge import Judged, Verdict
+from kueuecore.kubernetes.dry_run.shadow import Shadow
+from kueuecore_apiserver import FaultKind, HttpApiServer, Request, SeededFaults
 from tests.unit.kubernetes.clusters import job, served, started, wait_for
 
 LEASE = LeaseSettings("kueue-system", "one", "first", duration_seconds=3, deadline_seconds=2, retry_seconds=1)
@@ -67,17 +68,19 @@ def test_jobs_start_as_far_as_there_is_quota_and_statuses_follow() -> None:
         assert not failures
         reasons = {event["reason"] for event in server.api.list("Event")[0]}
         assert {"CreatedWorkload", "QuotaReserved", "Admitted", "Started"} <= reasons
-        assert {request.code for request in server.requests if request.verb in ("create", "patch", "update")} <= {
-            200,
-            201,
-        }
+        # A conflict is no error: on a slow machine a write can precede the event of the write before it.
+        writes = [request for request in server.requests if request.verb in ("create", "patch", "update")]
+        assert {request.code for request in writes} <= {200, 201, 409}
 
 
 def test_no_error_that_passes_strands_an_object() -> None:
+    def spares(request: Request) -> bool:
+        # This kind is missing, which takes three answers in a row to believe: with faults between them, minutes.
+        is_missing = request.resource == "provisioningrequests"
+        return is_missing or not request.user_agent.startswith("kueuecore/")
+
     kinds = [entry for entry in FaultKind if entry is not FaultKind.SLOW]
-    faults = SeededFaults(
-        seed=3, rates=dict.fromkeys(kinds, 0.03), spares=lambda entry: not entry.user_agent.startswith("kueuecore/")
-    )
+    faults = SeededFaults(seed=3, rates=dict.fromkeys(kinds, 0.03), spares=spares)
     with served(cpus=20, faults=faults) as server:
         process = Process(Api.connect(server=server.url), configuration=Configuration())
         with running(process) as failures:
@@ -110,10 +113,10 @@ def test_a_kind_that_comes_late_is_found_by_its_definition() -> None:
 
 def test_a_thread_that_dies_ends_the_process_with_the_reason() -> None:
     class BrokenApi(Api):
-        def watch(self, path: str, *, since: str) -> Any:
+        def watch(self, path: str, *, since: str, selector: str = "") -> Any:
             if path.endswith("/workloads"):
                 raise MemoryError("nothing left")
-            return super().watch(path, since=since)
+            return super().watch(path, since=since, selector=selector)
 
     with served() as server:
         process = Process(BrokenApi.connect(server=server.url), configuration=Configuration())
@@ -176,9 +179,13 @@ def test_who_loses_the_lease_ends() -> None:
 
 def test_a_dry_run_agrees_with_one_that_decides_the_same() -> None:
     with served() as server:
-        found: list[Difference] = []
+        found: list[Judged] = []
+
+        def n_judged(kind: str) -> int:
+            return sum(it.kind.value == kind for it in found)
+
         process = Process(Api.connect(server=server.url), configuration=Configuration())
-        shadow = Shadow(Api.connect(server=server.url), configuration=Configuration(), differs=found.append)
+        shadow = Shadow(Api.connect(server=server.url), configuration=Configuration(), judged=found.append)
         with running(process, shadow) as failures:
             for n in range(8):
                 created(server, job(f"j{n}"))
@@ -187,33 +194,33 @@ def test_a_dry_run_agrees_with_one_that_decides_the_same() -> None:
             for n in range(4):
                 created(server, job(f"k{n}", "b"))
                 wait_for_start(server, f"k{n}")
-            wait_for(lambda: shadow.n_agreed + shadow.n_differed >= 16, "all is compared")
+            # Messages of those who wait for a moment are judged, too.
+            wait_for(lambda: n_judged("admission") >= 12 and n_judged("preemption") >= 4, "all is judged")
         assert not failures
-        assert (found, shadow.n_agreed >= 16) == ([], True)
+        assert [it for it in found if it.verdict is not Verdict.AGREED] == []
 
 
 def test_a_dry_run_reports_what_is_decided_otherwise_and_writes_nothing() -> None:
     with served(cpus=1) as server:
-        found: list[Difference] = []
+        found: list[Judged] = []
         api = Api.connect(server=server.url)
-        shadow = Shadow(api, configuration=Configuration(), patience_seconds=2, differs=found.append)
+        shadow = Shadow(api, configuration=Configuration(), settle_seconds=1, judged=found.append)
         with running(shadow) as failures:
             decider = Process(Api.connect(server=server.url), configuration=Configuration())
             with running(decider):
-                created(server, *(job(f"j{n}") for n in range(2)))
+                created(server, *(job(f"j{n}") for n in range(3)))
                 wait_for(lambda: len(started(server)) == 2, "two jobs start")
-                wait_for(lambda: shadow.n_agreed + shadow.n_differed >= 2, "both are compared")
-                # Not before: of three at once, each side might choose another two.
-                created(server, job("j2"))
                 wait_for(lambda: bool(pending(server)), "the third waits")
+                wait_for(lambda: shadow.n_agreed >= 3, "all are judged")
             found.clear()
             waiting = pending(server)
             admit(server, waiting[0])
-            wait_for(lambda: bool(found), "it is reported")
+            wait_for(lambda: any(it.verdict is Verdict.DIFFERED for it in found), "it is reported")
         assert not failures
-        assert found[0].workload == f"lab/{waiting[0]}"
-        assert found[0].kueue.what == "admitted"
-        assert str(found[0].here).startswith("pending couldn't assign flavors")
+        [reported] = [it for it in found if it.verdict is Verdict.DIFFERED]
+        assert reported.workload == ("lab", waiting[0])
+        assert reported.kueue.startswith("admitted in ")
+        assert reported.here.startswith("waits: couldn't assign flavors")
         shadows = [request for request in server.requests if request.verb not in ("get", "list", "watch")]
         writers = {shadow.headers.get("user-agent", "") for shadow in shadows}
         assert writers <= {"kueuecore-load", api.client.user_agent}

@@ -38,6 +38,33 @@ NOBODY = ["--server", "http://127.0.0.1:1", "--leader-elect", "false"]
         (["--kubeconfig", "/no/such"], "/no/such: there is no such file; give --kubeconfig, or --server"),
         (["--server", "host"], "'host' is no URL of an API server: write https://HOST:PORT"),
         (["--server", "http://h", "--context", "c"], "--server has no credentials: leave out --kubeconfig and"),
+        (["--multikueue-policy", "/no/such"], "/no/such: cannot be read: No such file or directory"),
+        (
+            ["--multikueue-policy", "/no/such", "--dry-run"],
+            "--dry-run dispatches nothing: leave out --multikueue-policy",
+        ),
+        (["--allow-code"], "--allow-code is for the file of --multikueue-policy: add that, or leave it out"),
+        (["--dry-run", "--webhooks"], "webhooks change and refuse objects: leave out one of them"),
+        (["--dry-run", "--leader-elect=true"], "--dry-run takes no part in the election: leave out --leader-elect"),
+        (
+            ["--dry-run", "--visibility-address", ":8082"],
+            "--dry-run does not serve the visibility API: leave out --visibility-address",
+        ),
+        (
+            ["--dry-run", "--visibility-cert-path", "folder"],
+            "--dry-run does not serve the visibility API: leave out --visibility-cert-path",
+        ),
+        (
+            ["--journal", "folder"],
+            "--journal is for --dry-run: without it, keep the log, which",
+        ),
+        (["--dry-run", "--forecast"], "--dry-run does not forecast: leave out --forecast, and ask `kueuecore eta`"),
+        (["--forecast-every", "30"], "--forecast-every is for --forecast: add that, or leave it out"),
+        (["--forecast", "--forecast-every", "0"], "--forecast-every: the time between forecasts must be at least"),
+        (["--forecast", "often"], "invalid choice: 'often'"),
+        (["--summary-at", "06:30"], "--summary-at is for --dry-run: add that, or leave it out"),
+        (["--dry-run", "--summary-at", "25:00"], "--summary-at: '25:00' is no time of the day: write HH:MM, such as"),
+        (["--dry-run", *NOBODY[:2], "--journal", "/dev/null/x"], "/dev/null/x: cannot be written: Not a directory;"),
         (["--server", "http://h", "--health-address", "x"], "--health-address: 'x' is no address to listen at: write"),
     ],
 )
@@ -54,6 +81,10 @@ def test_wrong_usage_is_2_with_the_reason(
         (
             "clientConnection: {qps: many}",
             ':3 (document 1): Configuration: clientConnection.qps: invalid type: string "ma',
+        ),
+        (
+            "multiKueue: {dispatcherName: multikueue.kueuecore/best}",
+            "multiKueue.dispatcherName: Unsupported value: multikueue.kueuecore/best: write one of",
         ),
         ("metrics: {bindAddress: here}", "metrics.bindAddress: 'here' is no address to listen at: write HOST:PORT or"),
         (
@@ -83,7 +114,19 @@ def test_without_the_extra_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
     assert main(["serve"]) == 2
-    assert "install it with pip install 'kueuecore[kubernetes]'" in capsys.readouterr().err
+    assert "install it with pip install 'kueuecore[serve]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mode", [[], ["--dry-run"]])
+def test_without_certificates_it_says_what_to_install_or_to_give(
+    mode: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography.x509", None)
+    secure = [*NOBODY, *NOWHERE, *mode, "--metrics-address", ":0"]
+    assert main(["serve", *secure]) == 2
+    assert "install it with pip install 'kueuecore[serve]'" in capsys.readouterr().err
+    assert main(["serve", *secure, "--metrics-cert-path", "/no/such"]) == 2
+    assert "kueuecore serve: /no/such: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("mode", [[], ["--dry-run"]])
@@ -238,9 +281,9 @@ def test_it_decides_as_the_release_that_is_named_or_in_a_dry_run_as_the_kueue_be
 def test_a_dry_run_goes_on_without_an_answer_about_kueue() -> None:
     with (
         hostile(lambda _: Answer(b"no", code=403)) as server,
-        serving("--server", server.url, *NOWHERE, "--dry-run") as (process, log),
+        serving("--server", server.url, *NOWHERE, "--dry-run", "--visibility-address=0") as (process, log),
     ):
         first = json.loads(log.readline())
-        assert (first["message"], first["kueue"]) == ("compares", Release.named(DEFAULT_RELEASE).title)
+        assert (first["message"], first["kueue"]) == ("judges", Release.named(DEFAULT_RELEASE).title)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0

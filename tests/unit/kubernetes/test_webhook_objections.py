@@ -10,7 +10,7 @@ import pytest
 from kueuecore import Configuration
 from kueuecore.controller import Controller
 from kueuecore.kubernetes import Api, Process
-from kueuecore.kubernetes.webhook_objections import WebhookObjections
+from kueuecore.kubernetes.webhooks.objections import WebhookObjections
 from tests.unit.controller.world import World, queue, thing, workload
 from tests.unit.kubernetes.clusters import KUEUE, job, served, started, wait_for
 from tests.unit.kubernetes.test_process import running

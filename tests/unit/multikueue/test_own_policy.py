@@ -8,6 +8,8 @@ import pytest
 
 from kueuecore.errors import ManifestError
 from kueuecore.scenarios import ScenarioOutcome, read_scenario, run_scenario
+from kueuecore.studies import compare, processes
+from kueuecore.studies.fingerprints import scenario_key
 
 EXAMPLES = Path(__file__).parents[3] / "examples/multikueue"
 SCENARIO = """apiVersion: kueuecore/v1
@@ -94,3 +96,39 @@ def test_what_is_wrong_with_a_policy_is_told_with_its_place(tmp_path: Path, poli
     (found,) = error.value.problems
     assert (found.line, found.field.startswith("fleet.policy.")) == (8, True)
     assert f"scenario.yaml:8: fleet.policy.{problem}" in str(found)
+
+
+def test_policies_are_sent_to_other_processes(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(POLICIES, encoding="utf-8")
+    scenarios = []
+    for policy in (
+        "{use: own:Always, arguments: {worker: east}, startWithin: 5m}",
+        "{choose: cost, values: {east: 2, west: 1}, constraints: true}",
+        "{choose: free-quota, round: 1m, prefersRoom: true}",
+    ):
+        path = tmp_path / "scenario.yaml"
+        path.write_text(SCENARIO.format(folder=EXAMPLES, policy=policy), encoding="utf-8")
+        scenarios.append(read_scenario(path, allow_code=True))
+    with processes(2) as executor:
+        found = compare(*scenarios, seeds=[1], executor=executor)
+    assert found == compare(*scenarios, seeds=[1])
+    assert [found.total[name]["jobs/east"].value.values for name in found.names] == [(2.0,), (0.0,), (2.0,)]
+
+
+def test_what_is_wrong_with_a_policy_comes_back_from_other_processes(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(POLICIES, encoding="utf-8")
+    path = tmp_path / "scenario.yaml"
+    path.write_text(SCENARIO.format(folder=EXAMPLES, policy="{use: own:Careless}"), encoding="utf-8")
+    scenario = read_scenario(path, allow_code=True)
+    with processes(2) as executor, pytest.raises(ManifestError, match="own:Careless failed: IndexError"):
+        compare(scenario, scenario, seeds=[1], executor=executor)
+
+
+def test_other_arguments_are_another_scenario(tmp_path: Path) -> None:
+    keys = []
+    for worker in ("east", "west", "west"):
+        path = tmp_path / "scenario.yaml"
+        policy = f"{{use: own:Always, arguments: {{worker: {worker}}}}}"
+        path.write_text(SCENARIO.format(folder=EXAMPLES, policy=policy), encoding="utf-8")
+        keys.append(scenario_key(read_scenario(path, allow_code=True)))
+    assert keys[0] != keys[1] == keys[2]

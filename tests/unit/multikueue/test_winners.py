@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kueuecore.multikueue import MANAGER
 from kueuecore.times import SECOND_NS
 from kueuecore.webhooks import admit
@@ -179,3 +181,29 @@ def test_a_worker_that_comes_back_does_not_win_a_workload_back_from_who_runs_it_
     stage.wait(10 * MINUTE)
     assert stage.check_of()[0] == "Ready"
     assert (stage.copies(), stage.copies(kind="Job")) == (["east"], ["east"])
+
+
+def test_a_status_of_which_the_manager_drops_fields_is_written_once() -> None:
+    stage = admitted()
+    drops: list[Write] = []
+
+    def without_ready(write: Write) -> None:
+        """Store the status of a job without a field, as an API server does whose definition is older."""
+        sent = write
+        if (write.cluster, write.kind, write.subresource) == (MANAGER, "Job", "status"):
+            drops.append(write)
+            kept = {key: value for key, value in write.manifest["status"].items() if key != "ready"}  # type: ignore[union-attr]
+            sent = replace(write, manifest={**write.manifest, "status": kept})
+        stage.manager.done(write, stage.api[write.cluster].carry_out(sent), now=stage.now)
+
+    stage.carry_out = without_ready  # type: ignore[method-assign]
+    stage.status(MANAGER, "Job", "job", {"conditions": []})
+    stage.api[MANAGER].patch("Job", "job", {"spec": {"suspend": False}}, namespace="ns")
+    stage.status("west", "Job", "job", {"ready": 1})
+    stage.wait(MINUTE)
+    assert len(drops) < 5
+    stage.condition("west", "job", "Finished", reason="Succeeded")
+    stage.settle()
+    local = stage.get("Workload", "job")
+    assert local is not None
+    assert local["status"]["conditions"][-1]["type"] == "Finished"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -196,6 +197,44 @@ def test_workloads_that_preempt_each_other_forever_fail_the_test(tmp_path: Path)
     assert failure.place == f"{tmp_path}/a_test.yaml:5"
     assert failure.verdict.got == "it never settles"
     assert "team/large preempts team/small" in failure.verdict.why
+
+
+def test_a_test_may_expect_that_workloads_settle(tmp_path: Path) -> None:
+    page = (EXAMPLES.parent / "docs/anomalies.md").read_text(encoding="utf-8")
+    loop = page.split("## Preemption comes to an end")[1].split("```yaml\n")[1].split("```")[0]
+    text = case("{settles: true}").replace("queues.yaml", "loop.yaml")
+    test = write(tmp_path, text)
+    (tmp_path / "loop.yaml").write_text(loop, encoding="utf-8")
+    (failure,) = run_policy_test(read_policy_tests(test)[0]).failures
+    assert failure.place == f"{tmp_path}/a_test.yaml:7"
+    assert str(failure.verdict).startswith("workloads\n  expected: settles\n  got:      it never settles\n  why:      ")
+    mended = loop.replace(", borrowWithinCohort: {policy: LowerPriority}", "")
+    (tmp_path / "loop.yaml").write_text(mended, encoding="utf-8")
+    assert run_policy_test(read_policy_tests(test)[0]).failures == ()
+
+
+def test_whether_workloads_settle_is_seen_although_time_is_limited(tmp_path: Path) -> None:
+    page = (EXAMPLES.parent / "docs/anomalies.md").read_text(encoding="utf-8")
+    loop = page.split("## Preemption comes to an end")[1].split("```yaml\n")[1].split("```")[0]
+    (tmp_path / "loop.yaml").write_text(loop, encoding="utf-8")
+    text = case("{settles: true, at: 5s}").replace("queues.yaml", "loop.yaml")
+    text = text.replace("  expect:", "  until: 10s\n  expect:")
+    (failure,) = run_policy_test(read_policy_tests(write(tmp_path, text))[0]).failures
+    assert "team/large preempts team/small" in failure.verdict.why
+
+
+@pytest.mark.parametrize(
+    ("expect", "problem"),
+    [
+        ("{settles: false}", "settles: Invalid value: false; write `settles: true`, or leave it out"),
+        ("{settles: 3}", "settles"),
+        ("{settles: true, workload: team/one}", "write exactly one of workload, clusterQueue, cohort and settles"),
+        ("{settles: true, admitted: true}", "admitted"),
+    ],
+)
+def test_what_settles_cannot_be(tmp_path: Path, expect: str, problem: str) -> None:
+    with pytest.raises(ManifestError, match=re.escape(problem)):
+        read_policy_tests(write(tmp_path, case(expect)))
 
 
 @pytest.mark.parametrize(

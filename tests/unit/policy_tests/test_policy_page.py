@@ -23,9 +23,16 @@ def block(pattern: str) -> tuple[str, ...]:
 
 def test_the_command_prints_what_it_says(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    command, printed = block(r"```sh\nkueuecore (.*?)```\n\nprints\n\n```text\n(.*?)```")
+    command, printed = block(r"```sh\nkueuecore ([^\n]*\n)```\n\nprints\n\n```text\n(.*?)```")
     assert main(shlex.split(command)) == 0
     assert capsys.readouterr().out == printed
+
+
+def test_coverage_prints_what_it_says(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    command, printed = block(r"```sh\nkueuecore ([^\n]*\n)```\n\nprints after the tests\n\n```text\n(.*?)```")
+    assert main(shlex.split(command)) == 0
+    assert re.split(r"\d+ passed\n\n", capsys.readouterr().out)[1] == printed
 
 
 def test_the_file_fails_as_it_says(

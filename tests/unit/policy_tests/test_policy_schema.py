@@ -35,6 +35,7 @@ WHOLE: dict[str, Any] = {
     "now": "2026-01-01T00:00:00Z",
     "until": "1d",
     "submit": [{"job": JOB, "name": "one"}],
+    "timetable": [{"at": "1m", "delete": {"kind": "LocalQueue", "name": "lq", "namespace": "team"}}],
     "cases": [
         {
             "name": "a",
@@ -45,6 +46,11 @@ WHOLE: dict[str, Any] = {
             "now": "2026-01-01T00:00:00Z",
             "until": "1d",
             "submit": [{"job": JOB, "name": "two", "count": 2, "at": 1, "every": "1m", "runs": {"from": 1, "to": 2}}],
+            "timetable": [
+                {"apply": ["queues.json"]},
+                {"every": "1m", "times": 2, "patch": {"kind": "ClusterQueue", "name": "cq", "patch": {"spec": {}}}},
+                {"scale": {"clusterQueue": "cq", "flavor": "default", "resource": "cpu", "nominalQuota": 2}},
+            ],
             "expect": [
                 {
                     "workload": "team/one",
@@ -64,11 +70,12 @@ WHOLE: dict[str, Any] = {
                 {"workload": "a", "admitted": True, "pending": True, "preempted": False},
                 {"clusterQueue": "cq", "at": 1, "usage": {"f": {"cpu": 1}}, "borrowed": {"f": {"cpu": "1500m"}}},
                 {"cohort": "all", "usage": {"f": {"cpu": "1"}}},
+                {"settles": True, "at": "1m"},
             ],
         }
     ],
 }
-FREE = re.compile(r"\.(metadata|configuration|manifests\[1\]|job)")
+FREE = re.compile(r"\.(metadata|configuration|manifests\[1\]|job|patch\.patch)")
 NAMED = re.compile(r"\.(featureGates|flavors|main|domains|usage|borrowed|f)$")
 VALUES: list[Any] = ["zz", 7, None, [], ""]
 OF_WRONG_TYPE: list[Any] = [{"zz": 1}, [[]]]

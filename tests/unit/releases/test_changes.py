@@ -30,6 +30,7 @@ WORLDS: list[Json] = [
 
 # What the engine does not decide is tested where it is decided.
 ELSEWHERE = {
+    "tests/unit/controller/test_turns.py": "RetriesAreBatched",
     "tests/unit/releases/test_changes.py": """
         GateDependenciesAreChecked GateDependenciesAreListed SchedulerLibraryNeedsTopology""",
     "tests/unit/jobs/test_changes_of_kueue.py": """

@@ -165,12 +165,6 @@ def test_without_the_extra_the_command_says_what_to_install(
     assert not path.exists()
 
 
-def test_a_fleet_has_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["simulate", "examples/multikueue-regions/scenario.yaml", "--report", str(tmp_path / "out.html")]
-    assert main(arguments) == ExitCode.BAD_INPUT
-    assert "--report works for a scenario of one cluster only" in capsys.readouterr().err
-
-
 def test_deep_cohorts_are_nested_lists() -> None:
     group = """[{coveredResources: [cpu], flavors: [{name: main, resources: [{name: cpu, nominalQuota: 1}]}]}]"""
     kueue = "apiVersion: kueue.x-k8s.io/v1beta2"

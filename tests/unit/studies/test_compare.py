@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from kueuecore import ManifestError
 from kueuecore.cli import ExitCode, main
 from kueuecore.scenarios import Scenario, parse_edit, read_scenario, run_scenario
-from kueuecore.studies import compare, processes, run_trial
+from kueuecore.studies import Comparison, compare, processes, run_trial
 from tests.command import Ran
 
 EXAMPLE = "examples/scenario/scenario.yaml"
@@ -54,7 +55,10 @@ def test_configurations_of_which_one_is_only_renamed_show_no_difference(renamed:
     assert "zeta" in {object_.object["metadata"]["name"] for object_ in given.cluster.objects}  # type: ignore[index, call-overload]
     comparison = compare(read_scenario(EXAMPLE), given, seeds=range(5))
     assert not comparison.is_any
-    assert [group.cluster_queues for group in comparison.groups] == [("team-b", "beta"), ("team-a", "zeta")]
+    assert [tuple(group[name].cluster_queue for name in "AB") for group in comparison.groups] == [
+        ("team-b", "beta"),
+        ("team-a", "zeta"),
+    ]
 
 
 def test_each_number_is_that_of_the_runs_themselves() -> None:
@@ -64,14 +68,17 @@ def test_each_number_is_that_of_the_runs_themselves() -> None:
         of_a, of_b = (
             run_scenario(read_scenario(EXAMPLE, seed=seed, edits=edits)) for edits in ([], [parse_edit(f"{QUOTA}=7")])
         )
-        for side, outcome in (("a", of_a), ("b", of_b)):
-            wait = getattr(comparison.total["mean_wait_seconds"], side).values[index]
+        for side, outcome in (("A", of_a), ("B", of_b)):
+            wait = comparison.total[side]["mean_wait_seconds"].value.values[index]
             assert wait == pytest.approx(outcome.all.mean)
-            assert getattr(comparison.total["evictions"], side).values[index] == outcome.all.n_evictions
+            assert comparison.total[side]["evictions"].value.values[index] == outcome.all.n_evictions
         waits = [(y.wait_ns or 0) - (x.wait_ns or 0) for x, y in zip(of_a.jobs, of_b.jobs, strict=True)]
-        assert comparison.total["mean_wait_seconds"].difference.values[index] == pytest.approx(np.mean(waits) / 1e9)
+        assert comparison.total["B"]["mean_wait_seconds"].difference.values[index] == pytest.approx(
+            np.mean(waits) / 1e9
+        )
     assert comparison.total.n_jobs == sum(group.n_jobs for group in comparison.groups) == 120
-    assert comparison.total.n_less == sum(group.n_less for group in comparison.groups) > 0
+    assert comparison.total["B"].n_less == sum(group["B"].n_less for group in comparison.groups) > 0
+    assert not comparison.total["A"].is_any, "the baseline does not differ from itself"
 
 
 def test_a_job_that_is_never_admitted_waits_longest() -> None:
@@ -80,9 +87,9 @@ def test_a_job_that_is_never_admitted_waits_longest() -> None:
     )
     comparison = compare(read_scenario(EXAMPLE), starved, seeds=[1])
     large = next(group for group in comparison.groups if group.work == "large")
-    assert large["never_admitted"].b.values == (10.0,)
-    assert (large.n_less, large.n_more) == (0, 10)
-    assert "mean_wait_seconds" not in large.measures
+    assert large["B"]["never_admitted"].value.values == (10.0,)
+    assert (large["B"].n_less, large["B"].n_more) == (0, 10)
+    assert "mean_wait_seconds" not in large["A"].measures
 
 
 def test_jobs_that_fail_are_those_of_the_runs_in_all_and_by_group(run: Callable[..., Ran]) -> None:
@@ -93,9 +100,9 @@ def test_jobs_that_fail_are_those_of_the_runs_in_all_and_by_group(run: Callable[
         for seed in (1, 2)
     ]
     assert min(failed) > 0
-    assert comparison.total["failed"].a.values == (0.0, 0.0)
-    assert [*comparison.total["failed"].b.values] == failed
-    by_work = {group.work: group["failed"].b.values for group in comparison.groups}
+    assert comparison.total["A"]["failed"].value.values == (0.0, 0.0)
+    assert [*comparison.total["B"]["failed"].value.values] == failed
+    by_work = {group.work: group["B"]["failed"].value.values for group in comparison.groups}
     assert by_work == {"large": (0.0, 0.0), "small": tuple(map(float, failed))}
     ran = run(EXAMPLE, "--set", "work[0].fails={share: 0.3}", "--seeds", "1")
     assert re.search(rf"^jobs failed +0 +{failed[0]} +\+{failed[0]} ", ran.out, re.MULTILINE)
@@ -125,7 +132,7 @@ def test_lost_work_is_that_of_the_results() -> None:
 
 @pytest.mark.parametrize(
     ("edit", "message"),
-    [("work[0].count=3", "60 jobs arrive in the first scenario and 13 in the second"), ("work[1].at=77", "arrives at")],
+    [("work[0].count=3", "60 jobs arrive in A and 13 in B"), ("work[1].at=77", "arrives at")],
 )
 def test_other_work_is_refused(edit: str, message: str) -> None:
     with pytest.raises(ManifestError, match=message):
@@ -154,8 +161,10 @@ def test_a_few_seeds_have_no_interval_and_say_so(run: Callable[..., Ran]) -> Non
 def test_json_has_every_seed(run: Callable[..., Ran]) -> None:
     found = json.loads(run(EXAMPLE, "--set", f"{QUOTA}=7", "--seeds", "2", "-o", "json").out)
     assert (found["seeds"], found["differs"], found["total"]["jobs"]) == ([1, 2], True, 120)
-    wait = found["total"]["measures"]["mean_wait_seconds"]
-    assert len(wait["a"]["values"]) == len(wait["difference"]["values"]) == 2
+    assert [side["name"] for side in found["sides"]] == [side["name"] for side in found["total"]["sides"]] == ["A", "B"]
+    assert found["sides"][1] == {**found["sides"][0], "name": "B", "edits": [f"{QUOTA}=7"]}
+    wait = found["total"]["sides"][1]["measures"]["mean_wait_seconds"]
+    assert len(wait["values"]) == len(wait["difference"]["values"]) == 2
     assert [group["work"] for group in found["groups"]] == ["large", "small"]
 
 
@@ -185,7 +194,7 @@ def test_the_page_says_who_waits_less_and_by_how_much(run: Callable[..., Ran], t
     pytest.importorskip("vl_convert")
     path = tmp_path / "out.html"
     ran = run(EXAMPLE, "--set", f"{QUOTA}=7", "--seeds", "6", "--report", str(path), "-o", "json")
-    found, page = json.loads(ran.out)["total"], path.read_text(encoding="utf-8")
+    found, page = json.loads(ran.out)["total"]["sides"][1], path.read_text(encoding="utf-8")
     assert f"note: wrote {path}" in ran.err
     assert page.count("<svg") == 2
     assert f"{found['waitLess']} jobs wait less, {found['waitMore']} more." in page
@@ -209,3 +218,151 @@ def test_runs_that_are_cut_off_are_reported(monkeypatch: pytest.MonkeyPatch) -> 
         "2 runs of A did not finish (seed 1, 2): its figures say little",
         "2 runs of B did not finish (seed 1, 2): its figures say little",
     )
+
+
+def three(*, names: tuple[str, ...] = ("few", "some", "many"), baseline: str | None = None) -> Comparison:
+    return compare(*map(with_quota, (4, 5, 6)), names=names, baseline=baseline, seeds=[1, 2])
+
+
+def test_each_side_of_three_is_compared_with_the_baseline_as_two_are() -> None:
+    found, two = three(), compare(with_quota(4), with_quota(6), seeds=[1, 2])
+    assert (found.names, found.baseline, found.others) == (("few", "some", "many"), "few", ("some", "many"))
+    assert (found.total["many"].n_less, found.total["many"].n_more) == (two.total["B"].n_less, two.total["B"].n_more)
+    # Every job is admitted on all sides, so the means are of the same jobs.
+    assert found.total["many"].measures == two.total["B"].measures
+    assert found.total["some"]["mean_wait_seconds"] != found.total["many"]["mean_wait_seconds"]
+
+
+def test_another_baseline_turns_the_differences_round() -> None:
+    forward, back = three(), three(baseline="many")
+    assert back.names == forward.names
+    assert back.others == ("few", "some")
+    assert (back.total["few"].n_less, back.total["few"].n_more) == (
+        forward.total["many"].n_more,
+        forward.total["many"].n_less,
+    )
+    for name, change in back.total["few"].measures.items():
+        assert change.value == forward.total["few"][name].value
+        assert [-value for value in change.difference.values] == [*forward.total["many"][name].difference.values]
+
+
+def test_means_cover_the_jobs_admitted_on_all_sides() -> None:
+    edits = [parse_edit(f"{QUOTA.replace('*', 'b')}=0"), parse_edit("ClusterQueue/*:spec.cohortName=null")]
+    starved = read_scenario(EXAMPLE, edits=edits)
+    found = compare(read_scenario(EXAMPLE), with_quota(6), starved, seeds=[1])
+    small = [job.wait_ns or 0 for job in run_scenario(read_scenario(EXAMPLE, seed=1)).jobs if job.work == "small"]
+    assert found.total["A"]["mean_wait_seconds"].value.median == pytest.approx(np.mean(small) / 1e9)
+    large = next(group for group in found.groups if group.work == "large")
+    assert all("mean_wait_seconds" not in side.measures for side in large.sides.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"scenarios": 1}, "give two scenarios or more to compare, not 1"),
+        ({"scenarios": 27}, "give at most 26 scenarios to compare, not 27; `sweep` runs more"),
+        ({"scenarios": 2, "names": ["x"]}, "give a name for each of the 2 scenarios, not 1"),
+        ({"scenarios": 3, "names": ["x", "y", "x"]}, 'two scenarios are called "x"; give each a name of its own'),
+        ({"scenarios": 2, "names": ["x", " "]}, 'a name must have 1 to 63 printable characters, not " "'),
+        ({"scenarios": 2, "names": ["x", "\x1b[2J"]}, r'printable characters, not "\\x1b\[2J"'),
+        ({"scenarios": 2, "baseline": "C"}, 'baseline must be "A" or "B", not "C"'),
+    ],
+)
+def test_wrong_sides_are_refused_before_anything_runs(arguments: dict[str, Any], message: str) -> None:
+    arguments = {**arguments}
+    scenarios = [read_scenario(EXAMPLE)] * arguments.pop("scenarios")
+    with pytest.raises(ValueError, match=message):
+        compare(*scenarios, **arguments)
+    with pytest.raises(TypeError, match="scenarios must be of class Scenario, not str"):
+        compare(read_scenario(EXAMPLE), EXAMPLE)  # type: ignore[arg-type]
+
+
+def test_the_third_side_with_other_work_is_named() -> None:
+    other = read_scenario(EXAMPLE, edits=[parse_edit("work[0].count=3")])
+    with pytest.raises(ManifestError, match="with seed 0, 60 jobs arrive in A and 13 in C"):
+        compare(read_scenario(EXAMPLE), with_quota(5), other, seeds=[0])
+
+
+def test_the_command_has_a_column_for_each_side_and_a_table_for_each_but_the_baseline(run: Callable[..., Ran]) -> None:
+    sides = ("--side", "five", "--set", f"{QUOTA}=5", "--side", "six", "--set", f"{QUOTA}=6")
+    lines = run(EXAMPLE, *sides, "--seeds", "2", "--baseline", "five").out.splitlines()
+    assert lines[:4] == [
+        f"A: {EXAMPLE}",
+        f"five: A with {QUOTA}=5",
+        f"six: A with {QUOTA}=6",
+        "2 seeds, 120 jobs",
+    ]
+    assert re.fullmatch(r"A: \d+ wait less, \d+ wait longer, \d+ unchanged", lines[4])
+    assert lines[7].split() == ["MEASURE", "five", "A", "CHANGE", "95%", "INTERVAL", "six", "CHANGE", "95%", "INTERVAL"]
+    heads = [line.split()[:7] for line in lines if line.startswith("WORK ")]
+    assert heads == [["WORK", "CLUSTER", "QUEUE", "JOBS", "LESS", "MORE", "WAIT"]] * 2
+    assert [re.search(r"WAIT five +(WAIT \S+) ", line)[1] for line in lines if line.startswith("WORK ")] == [  # type: ignore[index]
+        "WAIT A",
+        "WAIT six",
+    ]
+    assert lines[-1] == (
+        "A, five, six and CHANGE are medians over seeds; CHANGE is from five; intervals need six seeds or more"
+    )
+
+
+def test_three_files_are_a_b_and_c(run: Callable[..., Ran], renamed: Path) -> None:
+    found = json.loads(run(EXAMPLE, str(renamed), EXAMPLE, "--seeds", "1", "-o", "json").out)
+    assert [(side["name"], side["scenario"]) for side in found["sides"]] == [
+        ("A", EXAMPLE),
+        ("B", str(renamed)),
+        ("C", EXAMPLE),
+    ]
+    assert (found["baseline"], found["differs"]) == ("A", False)
+    large = next(group for group in found["groups"] if group["work"] == "large")
+    assert [side["clusterQueue"] for side in large["sides"]] == ["team-b", "beta", "team-b"]
+
+
+def test_sides_may_be_files_releases_and_experiments(run: Callable[..., Ran]) -> None:
+    edits = ("--side", f"old={EXAMPLE}", "--set", "cluster.kueue=0.17", "--side", "shared")
+    found = json.loads(
+        run("--side", f"new={EXAMPLE}", *edits, "--experiment", "timeShareSeconds=60", "--seeds", "1", "-o", "json").out
+    )
+    assert [side["name"] for side in found["sides"]] == ["new", "old", "shared"]
+    assert [side["kueue"]["version"] for side in found["sides"]][1] == "v0.17.8"
+    assert [side.get("experiments") for side in found["sides"]] == [None, None, {"timeShareSeconds": 60}]
+    assert found["baseline"] == "new"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "there is nothing to compare with"),
+        (["--side", "x"], '--side "x" has no scenario; write --side x=FILE, or a file before it'),
+        (["--set", "a=1"], "there is no scenario that --set could change"),
+        ([EXAMPLE, "--side", "A", "--set", "cluster.cycle=2s"], 'two scenarios are called "A"'),
+        ([EXAMPLE, "--side", "=x"], '--side "=x" has no name or no file; write --side NAME, or --side NAME=FILE'),
+        ([EXAMPLE, "--side", "x="], '--side "x=" has no name or no file; write --side NAME, or --side NAME=FILE'),
+        (
+            [EXAMPLE, EXAMPLE, "--baseline", "b"],
+            'baseline must be "A" or "B", not "b"; write one of these names after --baseline',
+        ),
+        ([EXAMPLE] * 3 + ["--set", "a=1"], "--set does not say which of 3 scenarios it changes"),
+        ([EXAMPLE] * 27, "at most 26 scenarios can be compared"),
+        ([EXAMPLE, "--side", "x=nope.yaml"], "nope.yaml: there is no such file"),
+    ],
+)
+def test_wrong_sides_of_the_command_are_named(run: Callable[..., Ran], arguments: list[str], message: str) -> None:
+    ran = run(*arguments, "-q")
+    assert ran.code == ExitCode.BAD_INPUT
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_the_page_of_three_has_a_picture_for_each_and_one_for_all(run: Callable[..., Ran], tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    path = tmp_path / "out.html"
+    sides = ("--side", "five", "--set", f"{QUOTA}=5", "--side", "<six>", "--set", f"{QUOTA}=6")
+    run(EXAMPLE, *sides, "--seeds", "6", "--report", str(path))
+    page = path.read_text(encoding="utf-8")
+    assert page.count("<svg") == 3
+    assert "Who waits less, and who more, under five" in page
+    assert "under &lt;six&gt;" in page
+    assert "<six>" not in page
+    assert '<th scope="col">wait five</th>' in page
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(set(ids)) == len(ids), "pictures share no ids"

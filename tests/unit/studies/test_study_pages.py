@@ -1,32 +1,16 @@
-"""The pages on studies say what their commands and programs print."""
+"""The pages on studies say what their programs print. tests/api runs their commands."""
 
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 import sys
-from math import inf
 from pathlib import Path
 
 import pytest
 
-from kueuecore.cli import main
-
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = ("compare.md", "eta.md", "plan.md", "sweep.md")
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_the_command_on_the_page_prints_what_it_says(
-    page: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A busy machine plays fewer futures in the time that eta takes by default.
-    monkeypatch.setattr("kueuecore.cli.commands.eta._BUDGET_SECONDS", inf)
-    text = (DOCS / page).read_text(encoding="utf-8")
-    command, printed = re.findall(r"```sh\nkueuecore (.*?)```\n\nprints\n\n```text\n(.*?)```", text, re.DOTALL)[0]
-    assert main(shlex.split(command.replace("\\\n", " "))) == 0
-    assert capsys.readouterr().out == printed
 
 
 @pytest.mark.parametrize("page", PAGES)

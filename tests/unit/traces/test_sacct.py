@@ -151,3 +151,16 @@ def test_a_table_with_columns_in_the_rules_is_read_by_them(tmp_path: Path) -> No
     named = {"at": "Submit", "run_seconds": "Elapsed", "cpu_milli": "CPUs"}
     trace = read_trace(path, columns={name: ColumnSource(column=column) for name, column in named.items()})
     assert trace.run_seconds.tolist() == [60]
+
+
+def test_waits_limits_and_numbers_of_jobs_are_kept() -> None:
+    head = "JobID|Submit|Start|End|Elapsed|State|ReqCPUS|Timelimit|TimelimitRaw"
+    rows = [("7", "02:00:00", ""), ("8", "UNLIMITED", "UNLIMITED"), ("9", "Partition_Limit", ""), ("10", "", "90")]
+    jobs = read(
+        *(f"{n}|{SUBMIT}|{START}|{END}|01:00:00|COMPLETED|4|{limit}|{raw}" for n, limit, raw in rows), head=head
+    )
+    assert jobs.wait_seconds is not None
+    assert jobs.limit_seconds is not None
+    assert jobs.ids is not None
+    assert (jobs.wait_seconds.tolist(), jobs.ids.texts()) == ([60.0] * 4, ["7", "8", "9", "10"])
+    np.testing.assert_array_equal(jobs.limit_seconds, [7200, np.nan, np.nan, 5400])

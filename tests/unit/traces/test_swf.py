@@ -1,5 +1,6 @@
 """Logs in the Standard Workload Format."""
 
+import numpy as np
 import pytest
 
 from kueuecore.errors import ManifestError
@@ -57,9 +58,9 @@ def test_what_was_used_stands_in_for_what_was_not_requested() -> None:
 
 
 def test_unknown_fields_are_empty_texts_and_no_requests() -> None:
-    trace = read_swf(log(job(user=-1, group=-1, queue=-1, status=-1)), "log.swf")
-    assert list(trace.fields) == ["user", "group", "executable", "queue", "partition", "status"]
-    assert [field.texts() for field in trace.fields.values()] == [[""]] * 6
+    trace = read_swf(log(job(user=-1, group=-1, requested_time=-1, queue=-1, status=-1)), "log.swf")
+    assert list(trace.fields) == ["user", "group", "executable", "requestedSeconds", "queue", "partition", "status"]
+    assert [field.texts() for field in trace.fields.values()] == [[""]] * 7
     assert trace.requests["memory"].tolist() == [0]
 
 
@@ -151,3 +152,14 @@ def test_a_binary_file_is_refused() -> None:
     assert problems_of(log(job()) + b"\0\1\2") == [
         "log.swf:2: it is a binary file, not text; name a text file, or set `format`"
     ]
+
+
+def test_waits_limits_and_numbers_of_jobs_are_kept() -> None:
+    known = b"7 0 10 60 4 -1 -1 4 3600 1024 1 7 2 -1 1 1 -1 -1\n"
+    trace = read_swf(known + b"8 5 -1 60 4 -1 -1 4 -1 1024 1 7 2 -1 1 1 -1 -1\n", "log.swf")
+    assert trace.wait_seconds is not None
+    assert trace.limit_seconds is not None
+    assert trace.ids is not None
+    np.testing.assert_array_equal(trace.wait_seconds, [10, np.nan])
+    np.testing.assert_array_equal(trace.limit_seconds, [3600, np.nan])
+    assert trace.ids.texts() == ["7", "8"]

@@ -156,7 +156,9 @@ def test_sources_are_pull_requests_of_kueue() -> None:
     defined = dict(
         re.findall(r"^\[#(\d+)\]: https://github\.com/kubernetes-sigs/kueue/(?:pull|issues)/(\d+)$", links, re.M)
     )
-    assert len(defined) == len(links.split("\n")) - 2
+    links, last = links.strip().split("\n\n")
+    assert len(defined) == len(links.split("\n"))
+    assert last.startswith("Next: ")
     assert all(number == target for number, target in defined.items())
     assert defined.keys() == set(re.findall(r"\[#(\d+)\]", text))
     assert all(re.search(r"\[#\d+\]", row[4]) for row in CHANGES)

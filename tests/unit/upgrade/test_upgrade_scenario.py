@@ -75,10 +75,13 @@ def test_a_run_has_its_causes_and_what_would_be_without_them(tmp_path: Path) -> 
 
     found = between("0.16", "0.19")
     assert [cause.switch.name for cause in found.causes] == ["FlavorsAreMatchedByTheirOwnLabels"]
-    assert (found.seed, found.comparison.seeds, found.comparison.total.n_less) == (3, (3, 4), 6)
+    assert (found.seed, found.comparison.seeds, found.comparison.total[found.new.name].n_less) == (3, (3, 4), 6)
     assert found.first is not None
     assert (found.first.work, found.first.number, found.first.wait_seconds) == ("ssd", 2, (540.0, 0.0))
-    assert found.causes[0].without["mean_wait_seconds"] == found.comparison.total["mean_wait_seconds"].a.median
+    assert (
+        found.causes[0].without["mean_wait_seconds"]
+        == found.comparison.total[found.old.name]["mean_wait_seconds"].value.median
+    )
     assert not found.causes[0].is_settable
     assert len(seen) == found.n_runs > 0
     same = between("0.19", "0.19.1")
@@ -100,7 +103,7 @@ def test_the_report_of_a_run(upgraded: Command) -> None:
 def test_a_run_as_a_document(upgraded: Command) -> None:
     document = json.loads(upgraded("--from", "0.16", "--to", "0.19", "-o", "json").out)
     assert (document["kueue"]["version"], document["from"]["version"]) == ("v0.19.2", "v0.16.9")
-    assert (document["differs"], document["total"]["waitLess"], document["seedOfCauses"]) == (True, 3, 0)
+    assert (document["differs"], document["total"]["sides"][1]["waitLess"], document["seedOfCauses"]) == (True, 3, 0)
     assert document["first"]["waitSeconds"] == [540.0, 0.0]
     assert [(cause["name"], cause["keeps"]) for cause in document["causes"]] == [
         ("FlavorsAreMatchedByTheirOwnLabels", None)

@@ -50,6 +50,8 @@ fn read(path: &str) -> Scenario {
             keeps_messages: false,
             keeps_cycles: true,
             keeps_finished: true,
+            keeps_log: true,
+            keeps_beat: false,
             timers: Timers::AfterRound,
         },
         objects: lines(&case["objects"]),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
             """Run the command; returns its exit code."""
 
 
-__all__ = ["PROGRAM", "alone_parser", "command_lines", "parsed", "whole_parser"]
+__all__ = ["PROGRAM", "CommandFormatter", "alone_parser", "command_lines", "parsed", "whole_parser"]
 
 PROGRAM = "kueuecore"
 """How the command is called, unless kubectl calls it."""
@@ -44,8 +44,10 @@ _COMMANDS = {
     "simulate": "run a scenario in virtual time and show how long jobs wait",
     "check": "find mistakes that an API server accepts",
     "test": "run policy tests",
+    "prove": "search a configuration for workloads that loop, starve, or break a promise",
+    "diff": "show which decisions a change of manifests changes",
     "upgrade": "show which decisions another release of Kueue changes, and why",
-    "compare": "compare how long jobs wait under two configurations",
+    "compare": "compare how long jobs wait under two or more configurations",
     "sweep": "run one scenario under many configurations: a grid, or random points",
     "explain": "explain why a workload waits, or why it is where it is",
     "history": "show what has happened to a workload, step by step",
@@ -75,6 +77,8 @@ def parsed(arguments: Sequence[str], program: str = PROGRAM) -> argparse.Namespa
     Raises:
         SystemExit: They ask for help or the version, which has been printed, or are wrong, which has been reported.
     """
+    if arguments and arguments[0] == "help":
+        arguments = (*arguments[1:2], "--help")
     first = next((index for index, argument in enumerate(arguments) if not argument.startswith("-")), len(arguments))
     name = arguments[first] if first < len(arguments) else ""
     if first or name not in _COMMANDS:
@@ -96,14 +100,14 @@ def whole_parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     return _front(program, with_arguments=True)
 
 
-def alone_parser(name: str, program: str = PROGRAM) -> _Parser:
+def alone_parser(name: str, program: str = PROGRAM) -> _CommandParser:
     """Return the parser of what follows a command.
 
     Args:
         name: The command.
         program: What usage lines begin with.
     """
-    parser = _Parser(prog=f"{program} {name}", formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = _CommandParser(prog=f"{program} {name}")
     _define(name, parser)
     return parser
 
@@ -111,6 +115,27 @@ def alone_parser(name: str, program: str = PROGRAM) -> _Parser:
 def command_lines() -> dict[str, str]:
     """Return the commands, each with its line in the help."""
     return dict(_COMMANDS)
+
+
+class CommandFormatter(argparse.RawDescriptionHelpFormatter):
+    """A usage that leaves options to their own lines: with dozens of them it says little."""
+
+    def add_usage(
+        self,
+        usage: str | None,
+        actions: Iterable[argparse.Action],
+        groups: Iterable[argparse._MutuallyExclusiveGroup],
+        prefix: str | None = None,
+    ) -> None:
+        """Add the usage, with the arguments and the options that have to be given."""
+        needed = [group for group in groups if group.required]
+        in_groups = [action for group in needed for action in group._group_actions]
+        shown = [it for it in actions if not it.option_strings or it.required or it in in_groups]
+        super().add_usage(usage, shown, needed, prefix)
+
+    def _format_usage(self, usage: str | None, *arguments: Any) -> str:
+        text = super()._format_usage(usage, *arguments)
+        return text.replace(self._prog, f"{self._prog} [OPTION ...]", 1) if usage is None else text
 
 
 class _Parser(argparse.ArgumentParser):
@@ -155,6 +180,42 @@ class _Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, message + _meant(str(value), choices))
 
 
+class _CommandParser(_Parser):
+    """The parser of what follows a command, with a short help and a whole one, which few runs have to make."""
+
+    def __init__(self, *, prog: str, **others: Any) -> None:
+        # Python 3.14 passes more.
+        super().__init__(prog=prog, add_help=False, formatter_class=CommandFormatter, **others)
+        self.examples, self.exit_codes = "", ""
+        self.add_argument("-h", "--help", action=_ShowHelp, nargs=0, help="show a short help and exit")
+        self.add_argument(
+            "--help-all", action=_ShowHelp, nargs=0, help="show this help, with all about each option, and exit"
+        )
+
+    def format_help(self) -> str:
+        """Return the whole help."""
+        from kueuecore.cli.help_pages import whole_help
+
+        return whole_help(self, examples=self.examples, exit_codes=self.exit_codes)
+
+    def format_short_help(self) -> str:
+        """Return the help that fits a screen."""
+        from kueuecore.cli.help_pages import short_help
+
+        return short_help(self, examples=self.examples, exit_codes=self.exit_codes)
+
+
+class _ShowHelp(argparse.Action):
+    def __call__(
+        self, parser: argparse.ArgumentParser, _: object, __: object, option_string: str | None = None
+    ) -> None:
+        if isinstance(parser, _CommandParser) and option_string != "--help-all":
+            write(parser.format_short_help())
+        else:
+            write(parser.format_help())
+        parser.exit()
+
+
 def _meant(given: str, known: Iterable[str]) -> str:
     near = near_names(given, known)
     return f"; did you mean {near[0]}?" if near else ""
@@ -186,18 +247,18 @@ def _front(program: str, *, with_arguments: bool = False) -> _Parser:
     parser.add_argument(
         "--version", action=_Version, nargs=0, help="show this version, and the releases of Kueue that it decides as"
     )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_CommandParser)
     for name, what in _COMMANDS.items():
-        add = commands.add_parser(name, help=what, formatter_class=argparse.RawDescriptionHelpFormatter)
+        add = commands.add_parser(name, help=what)
         if with_arguments:
             _define(name, add)
     return parser
 
 
-def _define(name: str, add: argparse.ArgumentParser) -> None:
+def _define(name: str, add: _CommandParser) -> None:
     """Import a command, and add its arguments to a parser."""
     command: _Command = import_module(f"kueuecore.cli.commands.{name.replace('-', '_')}")
     add.description = command.DESCRIPTION
-    add.epilog = f"examples:\n{command.EXAMPLES}\nexit codes:\n{exit_code_help()}"
+    add.examples, add.exit_codes = command.EXAMPLES, exit_code_help(name)
     add.set_defaults(command=command.run, source=None, given=None)
     command.add_arguments(add)

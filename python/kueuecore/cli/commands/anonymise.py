@@ -37,7 +37,7 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     add_output(out)
     help_text = "write the mapping of names to this file, as JSON; do not share it"
     out.add_argument("--names", type=Path, metavar="FILE", help=help_text)
-    help_text = "skip numbers at random, so that they do not reveal how many names there are: 0 to 2^53"
+    help_text = "skip numbers at random: 0 to 2^53; so that they do not reveal how many names there are"
     out.add_argument("--seed", type=seed, metavar="N", help=help_text)
     help_text = "shift all times so that the decisions happen at this one"
     out.add_argument("--move-to", type=time_of, metavar="TIME", help=help_text)

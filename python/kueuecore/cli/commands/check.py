@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kueuecore._replaced_files import replaced
-from kueuecore.cli.cluster_options import add_cluster
-from kueuecore.cli.configured import add_configuration, configured
+from kueuecore.cli.ci_output import add_summary, append_summary, problems_in_ci
+from kueuecore.cli.configured_objects import add_configured_objects, configured_objects
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.finding_output import github_commands, json_findings, rules_table, sarif_log, text_lines
-from kueuecore.cli.namespace_labels import add_namespace_labels, with_namespaces
 from kueuecore.cli.progress import rule_progress
-from kueuecore.cli.state_file import add_assumed_checks, add_strict, add_trusted, given_objects
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Style
@@ -33,7 +31,7 @@ EXAMPLES = """\
   kueuecore check queues/                     what is wrong with these queues?
   kubectl kustomize overlays/prod | kueuecore check -
   kueuecore check -R . --ignore KC2,missing-flavor --fail-on error
-  kueuecore check . -o github                 annotate a pull request
+  kueuecore check . -o github --summary "$GITHUB_STEP_SUMMARY"    annotate a pull request
   kueuecore check . -o sarif > check.sarif    for code scanning
 """
 
@@ -48,16 +46,7 @@ class _List(argparse.Action):
 
 def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    help_text = "a YAML or JSON file, a directory, or - for stdin; without any, the cluster"
-    add.add_argument("paths", metavar="PATH", nargs="*", help=help_text)
-    add_cluster(add)
-    given = add.add_argument_group("input")
-    given.add_argument("-R", "--recursive", action="store_true", help="read subdirectories too")
-    add_configuration(given)
-    add_trusted(given)
-    add_namespace_labels(given)
-    add_assumed_checks(given)
-    add_strict(given)
+    add_configured_objects(add)
     wanted = add.add_argument_group("which findings, by code, prefix of codes, or name")
     wanted.add_argument("--select", metavar="ID,ID", type=_ids, action="extend", default=[], help="only these findings")
     wanted.add_argument(
@@ -69,18 +58,21 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     shown.add_argument("-o", "--output", choices=["text", "json", "sarif", "github"], default="text", help=help_text)
     help_text = "exit with 1 if a finding is at least this severe; by default warning"
     shown.add_argument("--fail-on", choices=[*map(str, Severity)], default="warning", help=help_text)
-    help_text = "write the smallest objects that show each preemption loop or starvation to this folder"
+    help_text = "write each preemption loop and starvation to this folder; the smallest objects that show it"
     shown.add_argument("--write-worlds", type=Path, metavar="DIR", help=help_text)
+    add_summary(shown)
     add_look(shown)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore check`; returns the exit code."""
+    with problems_in_ci(options, "kueuecore check"):
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     style = Style.of(output(), options.color)
-    manifests = with_namespaces(given_objects(options), options.namespace_labels)
-    kueue = configured(options.config, options.feature_gates, manifests, kueue=options.kueue)
-    if not options.quiet:
-        to_stderr(*kueue.notes)
+    manifests, kueue = configured_objects(options)
     unfinished: list[str] = []
     with rule_progress(quiet=options.quiet) as progress:
         found = check(
@@ -100,15 +92,27 @@ def run(options: argparse.Namespace) -> int:
             to_stderr(*(f"note: wrote {file}" for file in files))
     match options.output:
         case "json":
-            write(json_findings(found, kueue.configuration.release, unfinished))
+            text = json_findings(found, kueue.configuration.release, unfinished)
         case "sarif":
-            write(sarif_log(found))
+            text = sarif_log(found)
         case "github":
-            write(github_commands(found))
+            text = github_commands(found)
         case _:
-            write(text_lines(found, style, unfinished))
+            text = text_lines(found, style, unfinished)
+    if options.summary is None:
+        write(text)
+    else:
+        _write_with_summary(text, found, unfinished, options.summary)
     is_bad = any(finding.severity.rank >= Severity(options.fail_on).rank for finding in found)
     return ExitCode.FOUND if is_bad else ExitCode.OK
+
+
+def _write_with_summary(text: str, found: Sequence[Finding], unfinished: Sequence[str], path: Path) -> None:
+    # Few runs want one.
+    from kueuecore.cli.finding_summary import summary_of_findings
+    from kueuecore.cli.output_files import write_with_files
+
+    write_with_files(text, [lambda: append_summary(path, summary_of_findings(found, unfinished))])
 
 
 def _write_worlds(folder: Path, found: Sequence[Finding]) -> list[Path]:

@@ -1,84 +1,50 @@
-"""`kueuecore compare`: runs the same work under two configurations, and reports tables or JSON."""
+"""`kueuecore compare`: runs the same work under several configurations, and reports tables or JSON."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 from kueuecore._json import JsonObject, JsonValue
-from kueuecore._numbers import number_text
-from kueuecore._text import counted, shown
-from kueuecore.cli.documents import document_head, release_document
+from kueuecore._text import shown
+from kueuecore.cli.compared_sides import Side, add_sides, asked_sides, described
+from kueuecore.cli.documents import document_head, experiments_document, release_document
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.kueue_release import add_kueue, asked_release
+from kueuecore.cli.kueue_release import add_kueue
 from kueuecore.cli.output_files import write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
-from kueuecore.cli.spans import change, seconds
 from kueuecore.cli.streams import output, to_stderr
 from kueuecore.cli.study_options import add_look, add_study
 from kueuecore.cli.table import Style, table
-from kueuecore.errors import ManifestError
 from kueuecore.report import ComparisonReport
-from kueuecore.scenarios import parse_edit, read_scenario
-from kueuecore.studies import Change, Comparison, Estimate, GroupChange, compare, processes
+from kueuecore.studies import Change, Comparison, Estimate, GroupChange, SideChange, compare, processes
+from kueuecore.studies.comparison_rows import group_rows, headlines, how_to_read, measure_rows
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "comparison_document", "measures_table", "run"]
 
 DESCRIPTION = """\
-Runs the same work under two configurations, once per seed, and shows which jobs wait less or more,
-what is evicted and how much work is lost. Jobs are paired by the order in which they arrive."""
+Runs the same work under two or more configurations, once per seed, and shows which jobs wait less
+or more than under the first, what is evicted and how much work is lost. Jobs are paired by the order
+in which they arrive."""
 
 EXAMPLES = """\
   kueuecore compare before.yaml after.yaml             two scenarios with the same work
-  kueuecore compare scenario.yaml \\
-    --set 'cluster.configuration.fairSharing.preemptionStrategies=[LessThanOrEqualToFinalShare]'
+  kueuecore compare small.yaml medium.yaml large.yaml --baseline B     three, against the second
   kueuecore compare scenario.yaml --seeds 30 \\
     --set 'ClusterQueue/team-*:spec.resourceGroups[0].flavors[name=spot].resources[name=cpu].nominalQuota=8'
+  kueuecore compare scenario.yaml --side 0.18 --set cluster.kueue=0.18 --side 0.17 --set cluster.kueue=0.17
+  kueuecore compare scenario.yaml --experiment timeShareSeconds=14400    would a rule that Kueue lacks help?
   kueuecore compare before.yaml renamed.yaml --fail-on-difference -q    a check for CI
 """
 
-_RIGHT = (
-    "JOBS",
-    "LESS",
-    "MORE",
-    "A",
-    "B",
-    "CHANGE",
-    "WAIT A",
-    "WAIT B",
-    "FAILED A",
-    "FAILED B",
-    "EVICTIONS A",
-    "EVICTIONS B",
-    "LOST A",
-    "LOST B",
-)
-_NAMES = {
-    "mean_wait_seconds": "mean wait",
-    "p95_wait_seconds": "95th percentile of waits",
-    "never_admitted": "jobs never admitted",
-    "failed": "jobs failed",
-    "evictions": "evictions",
-    "evicted_jobs": "jobs evicted",
-    "lost_seconds": "work lost",
-    "finished": "jobs finished",
-    "makespan_seconds": "makespan",
-    "mean_slowdown": "mean slowdown",
-    "fairness": "fairness (Jain's index)",
-}
+_TEXT = ("MEASURE", "WORK", "CLUSTER QUEUE", "95% INTERVAL")
 
 
 def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add.add_argument("a", metavar="A", help="a YAML file of kind Scenario")
-    add.add_argument(
-        "b", metavar="B", nargs="?", help="another with the same work; by default A with the changes of --set"
-    )
-    help_text = "set a field in B: KIND/NAME:PATH=VALUE, or PATH=VALUE for the scenario itself; repeatable"
-    add.add_argument("--set", dest="edits", metavar="EDIT", action="append", default=[], help=help_text)
+    add_sides(add)
     add_kueue(add, over="cluster.kueue")
     add_study(add, seeds=10)
     out = add.add_argument_group("output")
@@ -94,121 +60,96 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore compare`; returns the exit code."""
     require_page(options.report)
-    if options.b is None and not options.edits:
-        remedy = "give a second scenario, or change the first with --set PATH=VALUE"
-        raise ManifestError.of("there is nothing to compare with", remedy=remedy)
-    releases = {"release": options.kueue, "default_release": asked_release(None)}
-    a = read_scenario(options.a, allow_code=options.allow_code, **releases)
-    edits = [parse_edit(edit) for edit in options.edits]
-    # Both use the same seeds, whatever the second file says.
-    b = read_scenario(options.b or options.a, allow_code=options.allow_code, edits=edits, **releases)
-    seeds = range(a.seed, a.seed + options.seeds)
-    workers = min(options.workers, 2 * len(seeds))
+    sides = asked_sides(options)
+    scenarios = [side.read(release=options.kueue, allow_code=options.allow_code) for side in sides]
+    # All use the same seeds, whatever the other files say.
+    seeds = range(scenarios[0].seed, scenarios[0].seed + options.seeds)
+    workers = min(options.workers, len(sides) * len(seeds))
     with ctrl_c_raises(), processes(workers) as executor, run_progress(quiet=options.quiet) as progress:
-        comparison = compare(a, b, seeds=seeds, executor=executor, progress=progress)
+        comparison = compare(
+            *scenarios,
+            names=[side.name for side in sides],
+            baseline=options.baseline,
+            seeds=seeds,
+            executor=executor,
+            progress=progress,
+        )
     if not options.quiet:
         to_stderr(*(f"warning: {shown(warning)}" for warning in comparison.warnings))
-    is_json = options.output == "json"
-    text = _document(comparison) if is_json else _report(comparison, Style.of(output(), options.color)) + "\n"
-    write_with_files(text, [] if options.report is None else [lambda: _write_page(comparison, options)])
+    if options.output == "json":
+        text = _document(comparison, sides)
+    else:
+        text = _report(comparison, sides, Style.of(output(), options.color)) + "\n"
+    write_with_files(text, [] if options.report is None else [lambda: _write_page(comparison, sides, options)])
     return ExitCode.PENDING if options.fail_on_difference and comparison.is_any else ExitCode.OK
 
 
-def _write_page(comparison: Comparison, options: argparse.Namespace) -> None:
-    # Edits would be too long for a title.
-    title, edits = (f"{options.a} and {options.b}", ()) if options.b else (options.a, options.edits)
-    write_page(ComparisonReport(comparison, title=title, edits=edits), options.report, quiet=options.quiet)
+def _write_page(comparison: Comparison, sides: list[Side], options: argparse.Namespace) -> None:
+    title = ", ".join(dict.fromkeys(side.file for side in sides))
+    page = ComparisonReport(comparison, title=title, sides=described(sides))
+    write_page(page, options.report, quiet=options.quiet)
 
 
-def _report(comparison: Comparison, style: Style) -> str:
-    total, n_seeds = comparison.total, len(comparison.seeds)
-    n_same = total.n_jobs - total.n_less - total.n_more
-    reported = f"{total.n_less} wait less, {total.n_more} wait longer, {n_same} unchanged"
-    parts = [f"{counted(n_seeds, 'seed')}, {counted(total.n_jobs, 'job')}: {reported}"]
+def _report(comparison: Comparison, sides: list[Side], style: Style) -> str:
+    said = zip(comparison.names, comparison.notices, strict=True)
+    head = [f"{name}: {text}" for name, texts in said for text in texts]
+    if len(sides) > 2:
+        head += [f"{name}: {shown(what)}" for name, what in described(sides).items()]
+    head += headlines(comparison)
     if not comparison.is_any:
-        return f"{parts[0]}\nno difference"
-    parts.append(measures_table(total, style))
-    parts.append(_groups(comparison.groups, style))
-    note = "A, B and CHANGE are medians over seeds"
-    if total["evictions"].difference.interval is None:
-        note += "; intervals need six seeds or more"
-    return "\n\n".join([*parts, note])
+        return "\n".join([*head, "no difference"])
+    parts = ["\n".join(head), measures_table(comparison, style)]
+    for side in comparison.others:
+        header, rows = group_rows(comparison, side)
+        parts.append(table(header, rows, style, right=_numbers(header)))
+    return "\n\n".join([*parts, how_to_read(comparison)])
 
 
-def measures_table(total: GroupChange, style: Style, *, heads: tuple[str, str] = ("A", "B")) -> str:
-    """The measures of all jobs under both configurations.
+def measures_table(comparison: Comparison, style: Style) -> str:
+    """The measures of all jobs on each side.
 
     Args:
-        total: The measures.
+        comparison: The comparison.
         style: Colour and width.
-        heads: What the configurations are called.
     """
-    rows = [[_measure_name(name), *_cells(name, measure)] for name, measure in total.measures.items()]
-    return table(["MEASURE", *heads, "CHANGE", "95% INTERVAL"], rows, style, right=(*_RIGHT, *heads))
+    header, rows = measure_rows(comparison)
+    return table(header, rows, style, right=_numbers(header))
 
 
-def _groups(groups: Sequence[GroupChange], style: Style) -> str:
-    header = ["WORK", "CLUSTER QUEUE", "JOBS", "LESS", "MORE", "WAIT A", "WAIT B", "CHANGE", "95% INTERVAL"]
-    # In most scenarios no job fails, and the table is wide enough.
-    fail = any(any((*group["failed"].a.values, *group["failed"].b.values)) for group in groups)
-    header += ["FAILED A", "FAILED B"] if fail else []
-    header += ["EVICTIONS A", "EVICTIONS B", "LOST A", "LOST B"]
-    rows = []
-    for group in groups:
-        before, after = (name or "-" for name in group.cluster_queues)
-        home = before if before == after else f"{before} -> {after}"
-        wait = group.measures.get("mean_wait_seconds", _NOTHING)
-        failed, evictions, lost = group["failed"], group["evictions"], group["lost_seconds"]
-        rows.append(
-            [
-                *(group.work, home, str(group.n_jobs), str(group.n_less), str(group.n_more)),
-                *_cells("mean_wait_seconds", wait),
-                *((_number(failed.a.median), _number(failed.b.median)) if fail else ()),
-                *(_number(evictions.a.median), _number(evictions.b.median)),
-                *(seconds(lost.a.median), seconds(lost.b.median)),
-            ]
-        )
-    return table(header, rows, style, right=_RIGHT)
+def _numbers(header: list[str]) -> list[str]:
+    return [name for name in header if name not in _TEXT]
 
 
-_NOTHING = Change(Estimate(()), Estimate(()), Estimate(()))
-
-
-def _measure_name(name: str) -> str:
-    """What a measure is called in tables."""
-    what, _, rest = name.partition("/")
-    return f"{what} of {rest}" if rest else _NAMES[name]
-
-
-def _cells(name: str, given: Change) -> list[str]:
-    """The measure under A and B, the change, and its interval."""
-    is_span = name.endswith("_seconds")
-    plain, signed = (seconds, change) if is_span else (_number, _signed)
-    interval = given.difference.interval
-    between = "-" if interval is None else f"{signed(interval[0])} to {signed(interval[1])}"
-    return [plain(given.a.median), plain(given.b.median), signed(given.difference.median), between]
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else number_text(value)
-
-
-def _signed(value: float | None) -> str:
-    return "-" if value is None else f"{'+' if value > 0 else ''}{number_text(value)}"
-
-
-def _document(comparison: Comparison) -> str:
+def _document(comparison: Comparison, sides: list[Side]) -> str:
+    at = comparison.names.index(comparison.baseline)
     document: JsonObject = {
-        **document_head(comparison.releases[0]),
-        "kueueB": release_document(comparison.releases[1]),
-        **comparison_document(comparison),
+        **document_head(comparison.releases[at]),
+        **experiments_document(comparison.experiments[at]),
+        **comparison_document(comparison, [side.to_dict() for side in sides]),
     }
     return json.dumps(document, indent=2) + "\n"
 
 
-def comparison_document(comparison: Comparison) -> JsonObject:
-    """What differs, for programs."""
+def comparison_document(comparison: Comparison, given: list[JsonObject] | None = None) -> JsonObject:
+    """What differs, for programs.
+
+    Args:
+        comparison: The comparison.
+        given: More about each side.
+    """
+    sides: list[JsonValue] = [
+        {"name": name, **more, "kueue": release_document(release), **experiments_document(experiments)}
+        for name, more, release, experiments in zip(
+            comparison.names,
+            given or [{}] * len(comparison.names),
+            comparison.releases,
+            comparison.experiments,
+            strict=True,
+        )
+    ]
     return {
+        "sides": sides,
+        "baseline": comparison.baseline,
         "seeds": list(comparison.seeds),
         "differs": comparison.is_any,
         "total": _group(comparison.total),
@@ -217,21 +158,26 @@ def comparison_document(comparison: Comparison) -> JsonObject:
 
 
 def _group(group: GroupChange) -> JsonValue:
-    before, after = group.cluster_queues
-    names: JsonObject = {"work": group.work, "clusterQueueA": before or None, "clusterQueueB": after or None}
+    names: JsonObject = {"work": group.work} if group.work else {}
+    sides: list[JsonValue] = [_side(group, name, side) for name, side in group.sides.items()]
+    return {**names, "jobs": group.n_jobs, "sides": sides}
+
+
+def _side(group: GroupChange, name: str, side: SideChange) -> JsonValue:
     return {
-        **(names if group.work else {}),
-        "jobs": group.n_jobs,
-        "waitLess": group.n_less,
-        "waitMore": group.n_more,
-        "measures": {
-            name: {"a": _estimate(measure.a), "b": _estimate(measure.b), "difference": _estimate(measure.difference)}
-            for name, measure in group.measures.items()
-        },
+        "name": name,
+        **({"clusterQueue": side.cluster_queue or None} if group.work else {}),
+        "waitLess": side.n_less,
+        "waitMore": side.n_more,
+        "measures": {measure: _change(change) for measure, change in side.measures.items()},
     }
 
 
-def _estimate(estimate: Estimate) -> JsonValue:
+def _change(change: Change) -> JsonValue:
+    return {**_estimate(change.value), "difference": _estimate(change.difference)}
+
+
+def _estimate(estimate: Estimate) -> JsonObject:
     interval = estimate.interval
     return {
         "median": estimate.median,

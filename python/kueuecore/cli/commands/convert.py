@@ -36,7 +36,7 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     help_text = "a file with YAML or JSON, a directory, or - for stdin"
     add.add_argument("paths", metavar="PATH", nargs="+", help=help_text)
     add.add_argument("-R", "--recursive", action="store_true", help="read subdirectories, too")
-    help_text = "write a file for each that was read, under its name, into this directory; by default all to stdout"
+    help_text = "write a file for each that was read into this directory; under its name; by default all to stdout"
     add.add_argument("-o", "--output-dir", type=Path, metavar="DIR", help=help_text)
     add.add_argument("-q", "--quiet", action="store_true", help="no notes on stderr")
 

@@ -16,6 +16,7 @@ from kueuecore.cli.cluster_options import add_cluster, shown_namespace
 from kueuecore.cli.configured import configured
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.forecast_report import forecast_document, forecast_report, interim_lines
+from kueuecore.cli.history_options import add_history, read_history
 from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.named_workload import WORKLOAD_HELP, find_workload
 from kueuecore.cli.progress import ctrl_c_raises, run_progress, ticking
@@ -25,14 +26,18 @@ from kueuecore.cli.study_options import add_look, count
 from kueuecore.cli.table import Style
 from kueuecore.cli.watching import Answer, add_watch, answer_or_watch
 from kueuecore.errors import ManifestError, Problem
+from kueuecore.forecasts import Eta, Experience, eta
+from kueuecore.forecasts.backtest import N_MOMENTS
+from kueuecore.forecasts.forecast import HORIZON_SECONDS, MAX_HORIZON_SECONDS, N_SEEDS
+from kueuecore.forecasts.futures import enough_steps
+from kueuecore.forecasts.playing import FIRST_SEEDS
 from kueuecore.manifests import Manifest, object_ref
 from kueuecore.scenarios import ClusterPart, Scenario, Spans
 from kueuecore.scenarios.edits import parse_value
 from kueuecore.scenarios.present_reader import newest_time_of
 from kueuecore.scenarios.scenario_reader import KIND, scenario_of
 from kueuecore.scenarios.spans import read_spans
-from kueuecore.studies import Eta, eta, processes
-from kueuecore.studies.forecast import FIRST_SEEDS, HORIZON_SECONDS, MAX_HORIZON_SECONDS, N_SEEDS
+from kueuecore.studies.running import threads
 from kueuecore.world import World, is_workload
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
@@ -40,25 +45,26 @@ __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 _BUDGET_SECONDS = 30.0
 # So much longer it waits for the first futures.
 _PATIENCE_SECONDS = 90.0
-# A future of an overloaded cluster could go on for days of arrivals that all wait.
-_MAX_STEPS = 10_000
-_STEPS_OF_AN_OBJECT = 5
 # Between answers of --watch.
 _PAUSE_SECONDS = 10.0
-# What is over sooner needs no answers on the way.
+# What is over sooner, as it seems after the first futures, needs no answers on the way.
 _INTERIM_SECONDS = 3.0
 
 DESCRIPTION = """\
-Forecasts when waiting workloads will be admitted. Plays the present state of a cluster forward many
-times, each time with run times and arrivals drawn from its history, and reports quantiles over these
-futures, together with the assumptions behind them."""
+Forecasts when waiting workloads will be admitted: the times by which it happens with a probability of 10, 50
+and 90 %. Plays the present state of a cluster forward many times.
+
+Run times and arrivals are drawn from its history. With too little of that it gives bounds instead.
+Makes such forecasts for moments of the past too, corrects today's by how these turned out, and says how many
+held, and what is assumed."""
 
 EXAMPLES = """\
   kueuecore eta team-a/train                         in the cluster of the current context
-  kueuecore eta dump.yaml team-a/train               by when 10, 50 and 90 % of the futures admit it
+  kueuecore eta dump.yaml team-a/train               by when it is admitted, with 10, 50 and 90 %
   kueuecore eta dump.yaml                            all waiting workloads
   kueuecore eta dump.yaml team-a/train --run-seconds '{mean: 30m}'    if nothing has finished yet
   kueuecore eta dump.yaml train --run-seconds team-b/lq=2h --arrivals none
+  kueuecore eta dump.yaml train --history jobs.txt --history http://prometheus:9090      with what others know
   kubectl get -A -o yaml ns,resourceflavors,clusterqueues,cohorts,localqueues,workloads | kueuecore eta - train
 """
 
@@ -66,7 +72,7 @@ EXAMPLES = """\
 def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     help_text = (
-        "the present state of a cluster (a file, a directory or -), or a YAML file of kind Scenario; without it, the "
+        "the present state of a cluster: a file, a directory or -; or a YAML file of kind Scenario; without it, the "
         "cluster"
     )
     add.add_argument("state", metavar="STATE", nargs="?", help=help_text)
@@ -80,8 +86,8 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     add_cluster(add)
     given = add.add_argument_group("assumptions")
     help_text = (
-        "how long jobs run, as in a scenario: 30m, '{mean: 30m}', '{lognormal: {median: 10m, sigma: 1}}'; prefix it "
-        "with NAMESPACE/LOCALQUEUE= or CLUSTERQUEUE= for one queue; repeatable; by default fitted to finished jobs"
+        "how long jobs run, as in a scenario: 30m; or '{mean: 30m}', '{lognormal: {median: 10m, sigma: 1}}'; prefix "
+        "it with NAMESPACE/LOCALQUEUE= or CLUSTERQUEUE= for one queue; repeatable; by default fitted to finished jobs"
     )
     given.add_argument("--run-seconds", metavar="[QUEUE=]DISTRIBUTION", action="append", default=[], help=help_text)
     help_text = (
@@ -93,6 +99,7 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     given.add_argument("--window", metavar="DURATION", type=_span, help=help_text)
     help_text = "how far to look ahead, such as 12h; by default 30d, or less where too much happens"
     given.add_argument("--horizon", metavar="DURATION", type=_span, help=help_text)
+    add_history(given)
     given.add_argument("--config", metavar="FILE", help="Kueue's Configuration, as for `kueuecore run`")
     add_kueue(given)
     given.add_argument(
@@ -102,6 +109,11 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     help_text = f"how many futures; by default {N_SEEDS}, or as many as the budget allows"
     add.add_argument("--seeds", metavar="N", type=count, help=help_text)
     help_text = (
+        "how many moments of the past to forecast, at most; how these turned out corrects today's forecasts, and is "
+        f"shown; 0: none; by default {N_MOMENTS}"
+    )
+    add.add_argument("--backtest", metavar="N", type=_count_or_zero, default=N_MOMENTS, help=help_text)
+    help_text = (
         f"stop after this time, such as 5m, once there are {FIRST_SEEDS} futures; by default 30s, or none with --seeds"
     )
     add.add_argument("--budget", metavar="DURATION", type=_span, help=help_text)
@@ -110,7 +122,7 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
         metavar="N",
         type=count,
         default=os.cpu_count() or 1,
-        help="number of processes; by default one per core",
+        help="number of threads; by default one per core",
     )
     out = add.add_argument_group("output")
     help_text = "quantiles in percent, such as 5,50,95; by default 10,50,90"
@@ -126,35 +138,53 @@ def run(options: argparse.Namespace) -> int:
     """Run `kueuecore eta`; returns the exit code."""
     options.paths, options.workloads = _divided(options)
     options.recursive = options.strict = False
+    options.past = None
+    # With --watch, what was forecast for the past serves all answers.
+    options.experience = Experience()
     return answer_or_watch(options, lambda: _answer(options), pause_seconds=_PAUSE_SECONDS)
 
 
 def _answer(options: argparse.Namespace) -> Answer:
     begin = monotonic()
     scenario = _scenario(options)
+    if options.past is None:
+        # Once for all answers of --watch: it may be large.
+        options.past = read_history(options, scenario.cluster.objects, now=scenario.start)
+        if not options.quiet:
+            to_stderr(*(f"note: {shown(note)}" for note in options.past.notes))
     run_seconds = dict(map(_run_seconds, options.run_seconds))
     seeds = range(scenario.seed, scenario.seed + (options.seeds or N_SEEDS))
     budget = options.budget or (inf if options.seeds else _BUDGET_SECONDS)
-    n_played = 0
+    n_played = n_past = n_moments = 0
+    began_playing = 0.0
     with (
         ctrl_c_raises(),
-        processes(min(options.workers, len(seeds))) as executor,
+        threads(min(options.workers, len(seeds))) as executor,
         run_progress(quiet=options.quiet) as bar,
-        ticking(lambda: f"{n_played} of {len(seeds)} futures played", quiet=options.quiet or bar is not None),
+        ticking(
+            lambda: _progress_line(n_played, len(seeds), n_past, n_moments), quiet=options.quiet or bar is not None
+        ),
     ):
 
         def progress(n_over: int, n_all: int) -> None:
-            nonlocal n_played
+            nonlocal n_played, began_playing
+            began_playing = began_playing or monotonic()
             n_played = n_over
             if bar is not None:
                 bar(n_over, n_all)
+
+        def progress_of_past(n_over: int, n_all: int) -> None:
+            nonlocal n_past, n_moments
+            n_past, n_moments = n_over, n_all
 
         def is_enough(n_first: int) -> bool:
             spent = monotonic() - begin
             return spent >= budget + (0 if n_first >= FIRST_SEEDS else _PATIENCE_SECONDS)
 
         def interim(found: Eta) -> None:
-            if not options.quiet and monotonic() - begin >= _INTERIM_SECONDS:
+            spent = monotonic() - begin
+            whole = spent + (monotonic() - began_playing) / len(found.seeds) * (len(seeds) - len(found.seeds))
+            if not options.quiet and whole >= _INTERIM_SECONDS:
                 to_stderr(*interim_lines(found, options.quantiles))
 
         found = eta(
@@ -162,16 +192,25 @@ def _answer(options: argparse.Namespace) -> Answer:
             _named(options, scenario),
             seeds=seeds,
             horizon_seconds=options.horizon or HORIZON_SECONDS,
-            most_steps=None if options.horizon else _MAX_STEPS + _STEPS_OF_AN_OBJECT * len(scenario.cluster.objects),
+            most_steps=None if options.horizon else enough_steps(len(scenario.cluster.objects)),
             run_seconds=run_seconds,
             arrivals=None if options.arrivals is None else options.arrivals == "fitted",
             window_seconds=options.window,
+            history=options.past.jobs,
+            rates=options.past.rates,
+            n_moments=options.backtest,
+            experience=options.experience,
             trusted=options.trusted,
             executor=executor,
             progress=progress,
+            progress_of_past=progress_of_past,
             is_enough=is_enough,
             interim=interim,
         )
+    return _shown(found, scenario, options)
+
+
+def _shown(found: Eta, scenario: Scenario, options: argparse.Namespace) -> Answer:
     namespace = "" if options.workloads else shown_namespace(options)
     if namespace:
         shown_ones = tuple(one for one in found.forecasts if one.workload.startswith(f"{namespace}/"))
@@ -183,6 +222,11 @@ def _answer(options: argparse.Namespace) -> Answer:
     else:
         text = forecast_report(found, options.quantiles, Style.of(output(), options.color)) + "\n"
     return Answer(text, ExitCode.OK, _essence(found, options.quantiles))
+
+
+def _progress_line(n_played: int, n_seeds: int, n_past: int, n_moments: int) -> str:
+    past = f", {n_past} of {n_moments} moments of the past looked at" if n_moments else ""
+    return f"{n_played} of {n_seeds} futures played{past}"
 
 
 def _essence(found: Eta, percentages: Sequence[float]) -> str:
@@ -203,7 +247,11 @@ def _divided(options: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def _names_file(text: str) -> bool:
-    return text.endswith((".yaml", ".yml", ".json", ".gz")) or Path(text).exists()
+    try:
+        return text.endswith((".yaml", ".yml", ".json", ".gz")) or Path(text).exists()
+    except OSError:
+        # It is too long, for example.
+        return False
 
 
 def _scenario(options: argparse.Namespace) -> Scenario:
@@ -266,6 +314,10 @@ def _span(text: str) -> float:
     if seconds is None or not 0 < seconds <= MAX_HORIZON_SECONDS:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration above 0 and up to ten years, such as 12h or 30d")
     return seconds
+
+
+def _count_or_zero(text: str) -> int:
+    return 0 if text == "0" else count(text)
 
 
 def _time(text: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from kueuecore._files import contents
 from kueuecore._json import JsonObject, list_at, object_at, text_at
@@ -28,7 +29,8 @@ __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 DESCRIPTION = """\
 Shows what has happened to a workload, as far as it is recorded: created, queued, quota, checks, admitted,
 pods ready, preempted or evicted by whom and by which rule, queued again, finished. It reads the
-Workload's conditions, the Events about it and its job, and with --journal a log of `kueuecore serve`.
+Workload's conditions, the Events about it and its job, and with --journal a log of `kueuecore serve`, or the
+folder that `kueuecore serve --dry-run` keeps.
 What is no longer recorded is listed, never guessed. `kueuecore run` and `simulate` take
 --history NAMESPACE/NAME, for the workloads of their own runs."""
 
@@ -44,7 +46,7 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     given = add_state(add)
     add.add_argument("workload", metavar="WORKLOAD", help=WORKLOAD_HELP)
-    help_text = "what `kueuecore serve` wrote to standard error, or - for stdin; repeatable"
+    help_text = "what `kueuecore serve` wrote to standard error, or - for stdin; a folder: of a dry run; repeatable"
     given.add_argument("--journal", metavar="FILE", action="append", default=[], help=help_text)
     out = add.add_argument_group("output")
     help_text = "table (the default); wide: where each step is recorded, no wrapping; json: everything, as one document"
@@ -127,9 +129,30 @@ def _files(options: argparse.Namespace) -> Iterator[tuple[str, str | bytes]]:
             yield "<stdin>", options.given
             continue
         problems: list[Problem] = []
+        if Path(path).is_dir():
+            yield from _dry_run(Path(path))
+            continue
         yield from ((file.name, file.data) for file in contents(path, problems, recursive=False))
         if problems:
             raise ManifestError(problems)
+
+
+def _dry_run(folder: Path) -> Iterator[tuple[str, str | bytes]]:
+    """Yield the files of a dry run's journal, the oldest first.
+
+    Raises:
+        ManifestError: There are none, or one cannot be read.
+    """
+    files = sorted(folder.glob("decisions-*.log"))
+    if not files:
+        raise ManifestError.of(
+            "no decisions of a dry run are in it", remedy="give the folder of its --journal", file=str(folder)
+        )
+    for file in files:
+        try:
+            yield str(file), file.read_bytes()
+        except OSError as error:
+            raise ManifestError.of(f"cannot be read: {error.strerror or error}", file=str(file)) from None
 
 
 def _refuse_two_inputs(options: argparse.Namespace) -> None:

@@ -44,7 +44,7 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_state(add)
     serving = add.add_argument_group("server")
-    help_text = f"listen on this port of 127.0.0.1 ({_PORT} without PORT, 0: any free one) instead of standard input"
+    help_text = f"listen on this port of 127.0.0.1 instead of standard input; {_PORT} without PORT; 0: any free one"
     serving.add_argument("--http", metavar="PORT", nargs="?", type=_port, const=_PORT, help=help_text)
     help_text = f"the bearer token of --http; by default that of {_TOKEN}, or a new one, which is printed"
     serving.add_argument("--token-file", metavar="FILE", type=Path, help=help_text)

@@ -10,6 +10,7 @@ from pathlib import Path
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
 from kueuecore._quantities import number
+from kueuecore._spans import seconds
 from kueuecore._text import quoted, shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode
@@ -17,7 +18,6 @@ from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.output_files import write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
-from kueuecore.cli.spans import seconds
 from kueuecore.cli.streams import output, to_stderr
 from kueuecore.cli.study_options import add_look, add_study, count
 from kueuecore.cli.table import Cell, Painted, Style, table
@@ -47,7 +47,7 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     add.add_argument("--wait", metavar="TARGET", required=True, help=help_text)
     what = add.add_argument_group("which quota to vary; the first three options are repeatable")
     help_text = (
-        "vary the quota of this ClusterQueue only, and count only its jobs; by default all ClusterQueues and Cohorts"
+        "vary the quota of this ClusterQueue only; count only its jobs; by default all ClusterQueues and Cohorts"
     )
     what.add_argument("--cluster-queue", metavar="NAME", action="append", default=[], help=help_text)
     help_text = "vary the quota of this flavor only; by default each flavor in turn, with the others unchanged"
@@ -131,7 +131,7 @@ def _share(text: str) -> float:
 def _head(found: Plan) -> str:
     n_seeds = len(found.seeds)
     seeds = "in the only seed" if n_seeds == 1 else f"in at least {found.n_needed} of {n_seeds} seeds"
-    return f"target: {found.target.says} {seconds(found.target.seconds)} or less, {seeds}"
+    return "\n".join([*found.notices, f"target: {found.target.says} {seconds(found.target.seconds)} or less, {seeds}"])
 
 
 def _report(found: Plan, style: Style) -> str:
@@ -234,6 +234,7 @@ def _document(plans: list[Plan]) -> str:
     first = plans[0]
     document: JsonObject = {
         **document_head(first.release),
+        **({"notices": [*first.notices]} if first.notices else {}),
         "target": {"figure": first.target.figure, "seconds": first.target.seconds, "share": first.unlimited.share},
         "seeds": [*first.seeds],
         "plans": [_plan(other) for other in plans],

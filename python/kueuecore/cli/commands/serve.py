@@ -1,4 +1,4 @@
-"""`kueuecore serve`: schedules the jobs of a cluster, or shadows a Kueue that does."""
+"""`kueuecore serve`: schedules the jobs of a cluster, or judges a Kueue that does."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from kueuecore._text import logged
 from kueuecore.cli.configured import Configured, configured, configured_by
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.kueue_release import add_kueue
+from kueuecore.cli.preflight_options import add_preflight, check_preflight
 from kueuecore.cli.streams import to_stderr
 from kueuecore.configuration import Configuration
 from kueuecore.errors import ManifestError
@@ -25,19 +26,27 @@ from kueuecore.manifests import Manifest
 if TYPE_CHECKING:
     from kueuecore.kubernetes import Address, ServeSettings
     from kueuecore.kubernetes.api import Answered, Api
+    from kueuecore.kubernetes.dry_run.service import DryRunSettings
+    from kueuecore.kubernetes.settings import CertificateSettings
+    from kueuecore.kubernetes.snapshots import ForecastSettings
+    from kueuecore.multikueue import Dispatcher
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
 DESCRIPTION = """\
 Schedules the jobs of a Kubernetes cluster by Kueue's rules, in Kueue's place: it creates Workloads, admits and
 evicts them, starts and stops their jobs, and writes statuses and events. The cluster needs Kueue's CRDs.
-With --dry-run it runs beside a Kueue, writes nothing, and logs where it would decide differently.
+
+With --preflight it only looks: what stands in the way in this cluster, and which commands mend it.
+With --dry-run it runs beside a Kueue, writes nothing, and judges each of Kueue's decisions. --journal keeps what it
+finds; read it with `kueuecore history --journal DIR`.
 
 Logs are JSON on standard error, one object per line. docs/run-in-a-cluster.md lists prerequisites and limits."""
 
 EXAMPLES = """\
-  kueuecore serve --kubeconfig ~/.kube/config --config kueue.yaml --dry-run
-  kueuecore serve                              in a pod, as deploy/kueuecore.yaml starts it
+  kueuecore serve --dry-run --config kueue.yaml --journal /var/lib/kueuecore --metrics-address 127.0.0.1:9090
+  kueuecore serve --preflight --as system:serviceaccount:kueue-system:kueuecore --config deploy/kueuecore.yaml
+  kueuecore serve --config /etc/kueuecore/configuration.yaml         in a pod, as deploy/kueuecore.yaml starts it
   kueuecore serve --server http://127.0.0.1:8001 --leader-elect=false
 """
 
@@ -58,7 +67,47 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", help="Kueue's Configuration; by default the one in Kueue's release manifest"
     )
     add_kueue(given, sources="the file of --config, else with --dry-run that of the Kueue in the cluster")
-    given.add_argument("--dry-run", action="store_true", help="write nothing, and log where Kueue decides differently")
+    given.add_argument(
+        "--webhooks",
+        action="store_true",
+        help="also serve Kueue's webhooks, where the Configuration says; deploy/webhooks.yaml has what they need",
+    )
+    given.add_argument(
+        "--multikueue-policy",
+        metavar="FILE",
+        help="which workers of MultiKueue get copies; a file with the fields of fleet.policy in scenarios; by default "
+        "the dispatcher that the Configuration names",
+    )
+    given.add_argument(
+        "--allow-code", action="store_true", help="run the program that the file of --multikueue-policy names"
+    )
+    add_preflight(add)
+    forecasts = add.add_argument_group("forecasts")
+    forecasts.add_argument(
+        "--forecast",
+        metavar="annotate",
+        nargs="?",
+        const="metrics",
+        choices=["metrics", "annotate"],
+        help="forecast when workloads are admitted; the first of each ClusterQueue, as metrics; with annotate, also as "
+        "annotations of the Workloads",
+    )
+    forecasts.add_argument(
+        "--forecast-every",
+        metavar="SECONDS",
+        type=int,
+        help="how often to forecast; by default every 60 seconds; a round may take a quarter of that",
+    )
+    shadows = add.add_argument_group("dry run")
+    shadows.add_argument(
+        "--dry-run", action="store_true", help="write nothing, and judge the decisions of the Kueue in the cluster"
+    )
+    shadows.add_argument(
+        "--journal", metavar="DIR", type=Path, help="with --dry-run: keep decisions, states and summaries there"
+    )
+    shadows.add_argument(
+        "--summary-at", metavar="HH:MM", help="with --dry-run: when to sum up the day, in UTC; by default 00:00"
+    )
     process = add.add_argument_group("process")
     process.add_argument(
         "--leader-elect",
@@ -66,13 +115,28 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
         choices=["true", "false"],
         help="hold Kueue's Lease before scheduling; by default as in the Configuration",
     )
-    for name in ("metrics", "health"):
-        process.add_argument(
+    process.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    ports = add.add_argument_group("ports")
+    at_home = {"metrics": "", "health": "", "visibility": ", and only in a pod"}
+    for name in at_home:
+        ports.add_argument(
             f"--{name}-address",
             metavar="HOST:PORT",
-            help=f"where to serve {name}; 0 to turn it off; by default as in the Configuration",
+            help=f"where to serve {name}; 0 to turn it off; by default as in the Configuration{at_home[name]}",
         )
-    process.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    ports.add_argument(
+        "--metrics-secure",
+        metavar="true|false",
+        choices=["true", "false"],
+        help="serve metrics over TLS, to whom the API server allows it; by default true unless on loopback",
+    )
+    for name in ("metrics", "visibility"):
+        ports.add_argument(
+            f"--{name}-cert-path",
+            metavar="DIR",
+            type=Path,
+            help=f"the folder of tls.crt and tls.key for {name}, read again when they change; by default as in Kueue",
+        )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -81,7 +145,7 @@ def run(options: argparse.Namespace) -> int:
         importlib.import_module("kubernetes")
         importlib.import_module("prometheus_client")
     except ImportError as error:
-        to_stderr(f"kueuecore serve: {error}: install it with pip install 'kueuecore[kubernetes]'")
+        to_stderr(f"kueuecore serve: {error}: install it with pip install 'kueuecore[serve]'")
         return ExitCode.BAD_INPUT
     from kueuecore.kubernetes.json_logs import logged_to
     from kueuecore.kubernetes.signals import ended_by_sigterm
@@ -103,31 +167,49 @@ def _serve(options: argparse.Namespace, given: Configured, found: Callable[[Sequ
 
     from kueuecore.kubernetes import serve
     from kueuecore.kubernetes.api import Api
-    from kueuecore.kubernetes.beside import kueue_beside
+    from kueuecore.kubernetes.dry_run.beside import kueue_beside
+    from kueuecore.kubernetes.dry_run.service import serve_shadow
     from kueuecore.kubernetes.election import LeaseLostError
     from kueuecore.kubernetes.endpoints import ListenError
-    from kueuecore.kubernetes.shadow import serve_shadow
+    from kueuecore.kubernetes.https.tls import CertificateError
 
     def connect(answered: Answered, qps: float | None, burst: int) -> Api:
         place = {"server": options.server, "kubeconfig": options.kubeconfig, "context": options.context}
         return Api.connect(**place, qps=qps, burst=burst, answered=answered)
 
     try:
+        check_preflight(options)
         settings = _settings(options, given.configuration)
+        keeps = _dry_run_settings(options)
+        dispatcher = _dispatcher(options, given.configuration)
+    except ManifestError:
+        raise
     except ValueError as error:
         to_stderr(f"kueuecore serve: {error}")
         return ExitCode.BAD_INPUT
     try:
+        if options.preflight:
+            from kueuecore.cli.preflight_report import run_preflight  # few need it
+
+            return run_preflight(options, connect(lambda *_: None, None, 1), given.configuration, settings.lease)
         if options.dry_run:
             namespace = text_at(given.configuration.to_dict(), "namespace")
             given = found(kueue_beside(connect(lambda *_: None, None, 1), namespace=namespace))
-            serve_shadow(connect, settings, configuration=given.configuration, started=lambda: _say(given))
+            serve_shadow(
+                connect,
+                settings,
+                configuration=given.configuration,
+                keeps=keeps,
+                configure=lambda api: found(kueue_beside(api, namespace=namespace)).configuration,
+                started=lambda: _say(given),
+            )
         else:
-            serve(connect, settings, configuration=given.configuration, started=lambda *_: _say(given))
+            configuration = given.configuration
+            serve(connect, settings, configuration=configuration, dispatcher=dispatcher, started=lambda *_: _say(given))
     except ManifestError:
         # The release of the Kueue in the cluster refuses what is in the file.
         raise
-    except ConfigException as error:
+    except (ConfigException, CertificateError) as error:
         to_stderr(f"kueuecore serve: {error}")
         return ExitCode.BAD_INPUT
     except Exception as error:
@@ -149,7 +231,10 @@ def _say(given: Configured) -> None:
 
 def _settings(options: argparse.Namespace, configuration: Configuration) -> ServeSettings:
     from kueuecore.kubernetes import ServeSettings
+    from kueuecore.kubernetes.settings import WebhookSettings
 
+    if options.dry_run:
+        _check_dry_run(options)
     if options.server and (options.kubeconfig is not None or options.context is not None):
         raise ValueError("--server has no credentials: leave out --kubeconfig and --context, or --server")
     try:
@@ -160,11 +245,85 @@ def _settings(options: argparse.Namespace, configuration: Configuration) -> Serv
         settings = replace(settings, metrics=_address("metrics", options.metrics_address))
     if options.health_address is not None:
         settings = replace(settings, health=_address("health", options.health_address))
+    if options.webhooks:
+        settings = replace(settings, webhooks=WebhookSettings.of(configuration))
+    if options.visibility_address is not None:
+        settings = replace(settings, visibility=_address("visibility", options.visibility_address))
+    settings = replace(settings, forecasts=_forecasts(options))
+    settings = replace(settings, certificates=_certificates(options, settings.certificates))
     if options.leader_elect == "false" or options.dry_run:
         settings = replace(settings, lease=None)
     elif options.leader_elect == "true" and settings.lease is None:
         raise ValueError("the Configuration has no Lease: set leaderElection.leaderElect: true there")
     return settings
+
+
+def _forecasts(options: argparse.Namespace) -> ForecastSettings | None:
+    from kueuecore.kubernetes.snapshots import ForecastExport, ForecastSettings
+
+    if options.forecast is None:
+        if options.forecast_every is not None:
+            raise ValueError("--forecast-every is for --forecast: add that, or leave it out")
+        return None
+    seconds = 60 if options.forecast_every is None else options.forecast_every
+    try:
+        return ForecastSettings(export=ForecastExport(options.forecast), seconds=seconds)
+    except ValueError as error:
+        raise ValueError(f"--forecast-every: {error}") from None
+
+
+def _check_dry_run(options: argparse.Namespace) -> None:
+    if options.forecast is not None:
+        raise ValueError("--dry-run does not forecast: leave out --forecast, and ask `kueuecore eta`")
+    if options.webhooks:
+        raise ValueError("--dry-run writes nothing, and webhooks change and refuse objects: leave out one of them")
+    if options.leader_elect == "true":
+        raise ValueError("--dry-run takes no part in the election: leave out --leader-elect")
+    if options.visibility_address is not None and _address("visibility", options.visibility_address) is not None:
+        raise ValueError("--dry-run does not serve the visibility API: leave out --visibility-address")
+    if options.visibility_cert_path is not None:
+        raise ValueError("--dry-run does not serve the visibility API: leave out --visibility-cert-path")
+
+
+def _dispatcher(options: argparse.Namespace, configuration: Configuration) -> Dispatcher | None:
+    from kueuecore.kubernetes.workers.policy import chosen_dispatcher
+
+    if options.multikueue_policy is not None and options.dry_run:
+        raise ValueError("--dry-run dispatches nothing: leave out --multikueue-policy")
+    if options.allow_code and options.multikueue_policy is None:
+        raise ValueError("--allow-code is for the file of --multikueue-policy: add that, or leave it out")
+    try:
+        return chosen_dispatcher(configuration, options.multikueue_policy, allow_code=options.allow_code)
+    except ManifestError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{options.config}: {error}") from None
+
+
+def _certificates(options: argparse.Namespace, given: CertificateSettings) -> CertificateSettings:
+    return replace(
+        given,
+        metrics_folder=options.metrics_cert_path or given.metrics_folder,
+        visibility_folder=options.visibility_cert_path or given.visibility_folder,
+        secures_metrics=None if options.metrics_secure is None else options.metrics_secure == "true",
+    )
+
+
+def _dry_run_settings(options: argparse.Namespace) -> DryRunSettings:
+    from kueuecore.kubernetes.dry_run.service import DryRunSettings
+    from kueuecore.times import SECOND_NS
+
+    if options.journal is not None and not options.dry_run:
+        raise ValueError("--journal is for --dry-run: without it, keep the log, which `kueuecore history` reads too")
+    if options.summary_at is None:
+        return DryRunSettings(options.journal)
+    if not options.dry_run:
+        raise ValueError("--summary-at is for --dry-run: add that, or leave it out")
+    hours, colon, minutes = options.summary_at.partition(":")
+    is_time = colon and hours.isdecimal() and minutes.isdecimal() and int(hours) < 24 and int(minutes) < 60
+    if not is_time:
+        raise ValueError(f"--summary-at: {options.summary_at!r} is no time of the day: write HH:MM, such as 06:30")
+    return DryRunSettings(options.journal, (int(hours) * 60 + int(minutes)) * 60 * SECOND_NS)
 
 
 def _address(name: str, text: str) -> Address | None:

@@ -37,7 +37,7 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     help_text = "A preempts B, for the same reason"
     one.add_argument("--preempts", nargs=2, metavar=("A", "B"), help=help_text)
     one.add_argument("--unsettled", action="store_true", help="workloads keep evicting each other")
-    help_text = "with --pending: any message that contains this will do, ignoring case"
+    help_text = "with --pending: any message with this will do; ignoring case"
     what.add_argument("--message", metavar="TEXT", default="", help=help_text)
     add_output(add.add_argument_group("output"))
 

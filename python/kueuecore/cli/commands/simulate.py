@@ -10,22 +10,25 @@ from contextlib import redirect_stdout
 from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
+from kueuecore._spans import seconds, span
 from kueuecore._text import counted, shown
-from kueuecore.cli.documents import document_head, release_document
+from kueuecore.cli.documents import document_head, experiments_document, release_document
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.experiment_option import add_experiments, asked_experiments, with_experiments
 from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.options import HISTORY_HELP, add_style, seed, step_seconds
 from kueuecore.cli.output_files import remove, require_folder, write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, job_progress
-from kueuecore.cli.spans import seconds, span
 from kueuecore.cli.streams import OutputError, output, to_stderr
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ManifestError
-from kueuecore.report import Report
+from kueuecore.report import FleetReport, Report
+from kueuecore.report.framed import Framed
 from kueuecore.results import Results
 from kueuecore.scenarios import (
     Scenario,
@@ -39,6 +42,9 @@ from kueuecore.scenarios import (
 from kueuecore.simulation import Checkpoint
 from kueuecore.times import SECOND_NS, format_time
 
+if TYPE_CHECKING:
+    from kueuecore.scenarios import FleetResults
+
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
 
 DESCRIPTION = """\
@@ -51,6 +57,7 @@ EXAMPLES = """\
   kueuecore simulate scenario.yaml --seed 2 -o wide   another seed, and a row for every job
   kueuecore simulate scenario.yaml -o json | jq '.clusterQueues[].waitSeconds'
   kueuecore simulate scenario.yaml --history team-a/train   what happened to one job, step by step
+  kueuecore simulate scenario.yaml --experiment reclaimBackoffSeconds=600   under a rule that Kueue lacks
   kueuecore simulate year.yaml --checkpoint year.checkpoint --resume   continue an interrupted run
 """
 
@@ -76,6 +83,7 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
     add_kueue(add, over="cluster.kueue")
     add.add_argument("--seed", type=seed, help="use this seed instead of the one in the file: 0 to 2^53")
+    add_experiments(add)
     add.add_argument(
         "--allow-code",
         action="store_true",
@@ -93,11 +101,11 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     out.add_argument("--history", metavar="WORKLOAD", action="append", default=[], help=HISTORY_HELP)
     help_text = "write an HTML page with charts to this file; needs the extra `report`"
     out.add_argument("--report", type=Path, metavar="FILE", help=help_text)
-    help_text = "write tables of jobs, ClusterQueues, cohorts, measures and Kueue's metrics to this folder"
+    help_text = "write tables to this folder; of jobs, ClusterQueues, cohorts, measures and Kueue's metrics"
     out.add_argument("--results", type=Path, metavar="DIR", help=help_text)
     help_text = "the format of these tables; parquet and arrow need the extra `arrow`"
     out.add_argument("--results-format", choices=["csv", "parquet", "arrow"], default="csv", help=help_text)
-    help_text = "write a row per ClusterQueue and cohort at this interval, such as 1m; by default at each change"
+    help_text = "write a row at this interval, such as 1m; per ClusterQueue and cohort; by default at each change"
     out.add_argument("--results-step", type=step_seconds, metavar="DURATION", help=help_text)
     add_style(out)
 
@@ -108,6 +116,7 @@ def run(options: argparse.Namespace) -> int:
     checkpoint = _checkpoint(options)
     require_page(options.report)
     _require_results(options)
+    experiments = asked_experiments(options.experiments)
     # A user's policy is a program that may print: keep that out of our output.
     with redirect_stdout(sys.stderr):
         scenario = read_scenario(
@@ -117,8 +126,7 @@ def run(options: argparse.Namespace) -> int:
             release=options.kueue,
             default_release=asked_release(None),
         )
-        if scenario.fleet is not None:
-            _refuse_for_fleets(options)
+        scenario = with_experiments(scenario, experiments, file=options.scenario)
         try:
             with ctrl_c_raises(), job_progress(scenario.n_jobs, quiet=options.quiet) as progress:
                 outcome = run_scenario(scenario, progress=progress, checkpoint=checkpoint, follow=options.history)
@@ -137,7 +145,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output == "json":
         text = json.dumps({**_document(scenario, outcome), **histories}, indent=2)
     else:
-        text = "\n\n".join(filter(None, [_report(outcome, style, wide=is_wide), timelines]))
+        text = "\n\n".join(filter(None, [_report(scenario, outcome, style, wide=is_wide), timelines]))
     text += "\n"
     write_with_files(text, [*_writers(outcome, options)])
     if outcome.ending is ScenarioEnding.INTERRUPTED:
@@ -181,31 +189,22 @@ def _require_results(options: argparse.Namespace) -> None:
     require_folder("--results", options.results)
 
 
-def _refuse_for_fleets(options: argparse.Namespace) -> None:
-    """Refuse, before the run of a fleet, the options that need a run of one cluster.
-
-    Raises:
-        ManifestError: One of them is given.
-    """
-    for given, option in ((options.results, "--results"), (options.report, "--report")):
-        if given is not None:
-            message, remedy = (
-                f"{option} works for a scenario of one cluster only",
-                f"leave out {option}, or use -o json",
-            )
-            raise ManifestError.of(message, remedy=remedy, file=options.scenario)
-
-
 def _writers(outcome: ScenarioOutcome, options: argparse.Namespace) -> Iterator[Callable[[], None]]:
-    run, left_out = outcome.run, outcome.left_out
-    if run is not None and options.results is not None:
-        yield lambda: _write_results(Results.of(run, left_out=left_out), options)
-    if run is not None and options.report is not None:
-        page = Report(run, title=options.scenario, left_out=left_out)
-        yield lambda: write_page(page, options.report, quiet=options.quiet)
+    run, fleet = outcome.run, outcome.fleet
+    results = fleet if run is None else outcome.results
+    if results is not None and options.results is not None:
+        yield lambda: _write_results(results, options)
+    if options.report is not None:
+        page: Framed | None = None
+        if run is not None:
+            page = Report(run, title=options.scenario, left_out=outcome.left_out)
+        elif fleet is not None:
+            page = FleetReport(outcome, title=options.scenario)
+        if page is not None:
+            yield lambda: write_page(page, options.report, quiet=options.quiet)
 
 
-def _write_results(results: Results, options: argparse.Namespace) -> None:
+def _write_results(results: Results | FleetResults, options: argparse.Namespace) -> None:
     """Write tables, measures and metrics to a folder.
 
     Raises:
@@ -219,8 +218,8 @@ def _write_results(results: Results, options: argparse.Namespace) -> None:
         to_stderr(f"note: wrote {', '.join(path.name for path in written)} to {shown(str(options.results))}")
 
 
-def _report(outcome: ScenarioOutcome, style: Style, *, wide: bool) -> str:
-    parts = [_summary(outcome)]
+def _report(scenario: Scenario, outcome: ScenarioOutcome, style: Style, *, wide: bool) -> str:
+    parts = ["\n".join([*scenario.experiment_notices, _summary(outcome)])]
     if len(outcome.jobs) <= _MAX_JOBS or wide:
         parts.append(_jobs(outcome, style.wide() if wide else style))
     for title, groups in _groups(outcome):
@@ -332,6 +331,7 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> JsonObject:
     return {
         **document_head(scenario.release),
         **_of_workers(scenario),
+        **experiments_document(scenario.experiments),
         "seed": scenario.seed,
         "start": format_time(outcome.start),
         "end": format_time(outcome.end),
@@ -376,9 +376,12 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> JsonObject:
 
 
 def _of_workers(scenario: Scenario) -> JsonObject:
-    """The releases of Kueue on a fleet's workers."""
+    """The releases of Kueue on a fleet's workers, and the rules there that Kueue does not have."""
     found: JsonObject = {name: release_document(release) for name, release in scenario.worker_releases.items()}
-    return {"kueueOfWorkers": found} if found else {}
+    workers = {} if scenario.fleet is None else scenario.fleet.workers
+    of_workers = {name: worker.cluster.configuration.experiments for name, worker in workers.items()}
+    tried: JsonObject = {name: experiments.to_dict() for name, experiments in of_workers.items() if experiments}
+    return {**({"kueueOfWorkers": found} if found else {}), **({"experimentsOfWorkers": tried} if tried else {})}
 
 
 def _documents(groups: Sequence[Waits]) -> list[JsonValue]:

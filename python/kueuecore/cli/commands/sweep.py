@@ -6,19 +6,18 @@ import argparse
 import csv
 import io
 import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from kueuecore._json import JsonObject, JsonValue
-from kueuecore._numbers import number_text
-from kueuecore._text import counted, shown
+from kueuecore._text import shown
 from kueuecore.cli.documents import document_head, release_document
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.output_files import remove, write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
-from kueuecore.cli.spans import seconds
 from kueuecore.cli.streams import output, to_stderr
 from kueuecore.cli.study_options import add_look, add_study, count
 from kueuecore.cli.table import Style, table
@@ -28,7 +27,7 @@ from kueuecore.report import SweepReport
 from kueuecore.scenarios import Edit, parse_edit, parse_target, read_scenario
 from kueuecore.scenarios.edits import parse_value, split_edit
 from kueuecore.studies import processes
-from kueuecore.studies.sweep_points import field_names, value_names, value_text
+from kueuecore.studies.sweep_rows import headline, point_rows
 from kueuecore.studies.sweeping import Axis, Journal, Sweep, drawn_points, grid_points, sweep
 
 __all__ = ["DESCRIPTION", "EXAMPLES", "add_arguments", "run"]
@@ -44,23 +43,13 @@ EXAMPLES = """\
   kueuecore sweep scenario.yaml --grid 'work[0].count=[30, 60]' --grid 'cluster.cycle=[1s, 10s]' --report out.html
   kueuecore sweep scenario.yaml --grid 'cluster.cycle=[100ms, 1s]' --checkpoint sweep.jsonl --resume
 """
-_COLUMNS = {
-    "mean_wait_seconds": "MEAN WAIT",
-    "p95_wait_seconds": "P95 WAIT",
-    "never_admitted": "NEVER ADMITTED",
-    "failed": "FAILED",
-    "evictions": "EVICTIONS",
-    "lost_seconds": "LOST",
-    "makespan_seconds": "MAKESPAN",
-}
-_HEADERS = tuple(_COLUMNS.values())
 
 
 def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
     what = add.add_argument_group("what to vary; repeatable")
-    help_text = "a field and its values: KIND/NAME:PATH=[V, ...], or PATH=[V, ...] for the scenario itself"
+    help_text = "a field and its values: KIND/NAME:PATH=[V, ...], or PATH=[V, ...]; {NAME: V, ...} names them"
     what.add_argument("--grid", metavar="AXIS", action="append", default=[], help=help_text)
     help_text = "a field and its lowest and highest number: TARGET=LOW..HIGH; needs --random"
     what.add_argument("--range", dest="ranges", metavar="AXIS", action="append", default=[], help=help_text)
@@ -123,6 +112,8 @@ def run(options: argparse.Namespace) -> int:
             if journal is not None and not options.quiet:
                 to_stderr(f"note: saved in {shown(str(options.checkpoint))}: continue with --resume")
             raise
+    if not options.quiet:
+        to_stderr(*dict.fromkeys(f"note: {shown(notice)}" for notices in found.notices for notice in notices))
     n_cut_off = int(sum(figure["cut_off"] for figure in found.figures))
     if n_cut_off and not options.quiet:
         to_stderr(f"warning: {n_cut_off} of {len(found.figures)} runs did not come to an end (figure cut_off)")
@@ -148,9 +139,13 @@ def run(options: argparse.Namespace) -> int:
 def _axis(text: str) -> Axis:
     target, value = split_edit(text)
     values = parse_value(value)
+    names: tuple[str, ...] = ()
+    if isinstance(values, dict):
+        names, values = tuple(values), [*values.values()]
     if not isinstance(values, list) or not values:
-        raise ManifestError.of(f"{shown(text)} has no list of values", remedy="write TARGET=[V, ...]")
-    return _made(parse_target(target), tuple(values), remedy="choose another field, or more --seeds")
+        remedy = "write TARGET=[V, ...], or TARGET={NAME: V, ...}"
+        raise ManifestError.of(f"{shown(text)} has no list of values", remedy=remedy)
+    return _made(parse_target(target), tuple(values), names=names, remedy="choose another field, or more --seeds")
 
 
 def _range(text: str) -> Axis:
@@ -161,9 +156,11 @@ def _range(text: str) -> Axis:
     return _made(parse_target(target), ends, is_range=True, remedy=remedy)
 
 
-def _made(target: Edit, values: tuple[JsonValue, ...], *, is_range: bool = False, remedy: str) -> Axis:
+def _made(
+    target: Edit, values: tuple[JsonValue, ...], *, is_range: bool = False, names: tuple[str, ...] = (), remedy: str
+) -> Axis:
     try:
-        return Axis(target, values, is_range=is_range)
+        return Axis(target, values, is_range=is_range, names=names)
     except ValueError as error:
         raise ManifestError.of(str(error), remedy=remedy) from None
 
@@ -177,34 +174,9 @@ def _order(found: Sweep, name: str | None) -> list[int]:
 
 
 def _report(found: Sweep, order: list[int], style: Style) -> str:
-    targets = [point.target for point in found.points[0]]
-    # Leave out what all targets have in common.
-    names = targets if len(targets) == 1 else [field_name.upper() for field_name in field_names(targets)]
-    rows = []
-    values = [[point[place].value for point in found.points] for place in range(len(targets))]
-    shorts = [value_names(value) for value in values]
-    for point in order:
-        medians = [found.estimate(point, name).median for name in _COLUMNS]
-        rows.append(
-            [
-                *(short[point] for short in shorts),
-                *(_figure(name, median) for name, median in zip(_COLUMNS, medians, strict=True)),
-            ]
-        )
-    head = f"{counted(len(found.points), 'point')}, {counted(len(found.seeds), 'seed')} each"
-    legend = [f"{name}: {target}" for name, target in zip(names, targets, strict=True) if name != target]
-    if len(targets) == 1:
-        names, legend = ["VALUE"], [f"VALUE: {targets[0]}"]
-    for name, short, own in zip(names, shorts, values, strict=True):
-        said = dict(zip(short, map(value_text, own), strict=True))
-        legend += [f"{name} {key}: {text}" for key, text in said.items() if key != text]
-    return "\n".join([head, *legend, "", table([*names, *_HEADERS], rows, style, right=[*names, *_HEADERS])])
-
-
-def _figure(name: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    return seconds(value) if name.endswith("_seconds") else number_text(value)
+    rows = point_rows(found, order)
+    lines = [headline(found), *rows.legend, "", table(rows.header, rows.rows, style, right=rows.header)]
+    return "\n".join(lines)
 
 
 def _csv(found: Sweep) -> str:
@@ -216,6 +188,11 @@ def _csv(found: Sweep) -> str:
     return text.getvalue()
 
 
+def _names(point: Sequence[Edit]) -> JsonObject:
+    """The names of values that have one, by field."""
+    return {edit.target: edit.called for edit in point if edit.called}
+
+
 def _document(found: Sweep, order: list[int], release: Release) -> str:
     def figures(point: int) -> JsonObject:
         return {name: [*found.estimate(point, name).values] for name in found.names}
@@ -223,7 +200,9 @@ def _document(found: Sweep, order: list[int], release: Release) -> str:
     points: list[JsonValue] = [
         {
             "kueue": release_document(found.releases[point]),
-            "edits": {point.target: point.value for point in found.points[point]},
+            **({"notices": [*notices]} if (notices := found.notices[point]) else {}),
+            "edits": {edit.target: edit.value for edit in found.points[point]},
+            **({"names": names} if (names := _names(found.points[point])) else {}),
             "figures": figures(point),
         }
         for point in order

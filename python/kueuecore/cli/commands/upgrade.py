@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kueuecore._configuration_sources import shown_release
+from kueuecore.cli.ci_output import add_summary, problems_in_ci, report_in_ci
 from kueuecore.cli.configured import configured
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.dump_commands import deciding_about, given_of
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.options import add_inputs
 from kueuecore.cli.progress import ctrl_c_raises, upgrade_progress
-from kueuecore.cli.streams import is_utf8, output, to_stderr, write
+from kueuecore.cli.streams import is_utf8, output, to_stderr
 from kueuecore.cli.study_options import add_look, count
 from kueuecore.cli.table import Style
 from kueuecore.cli.upgrade_document import upgrade_document
@@ -48,7 +49,10 @@ EXAMPLES = """\
   kueuecore upgrade dump.yaml --trusted --from 0.16 -o json | jq '.causes[].switches[].pulls'
 """
 _KIND = re.compile(rb"^kind: *[\"']?Scenario\b", re.MULTILINE)
-_OUTPUT_HELP = "table (the default); wide: every workload, no wrapping; json or yaml: everything, as one document"
+_OUTPUT_HELP = (
+    "table (the default); wide: every workload, no wrapping; json or yaml: everything, as one document; github: a "
+    "command for GitHub Actions"
+)
 
 
 def add_arguments(add: argparse.ArgumentParser) -> None:
@@ -69,13 +73,20 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     help_text = "of a scenario: number of processes for its seeds; by default one per core"
     between.add_argument("--workers", metavar="N", type=count, default=os.cpu_count() or 1, help=help_text)
     out = add.add_argument_group("output")
-    out.add_argument("-o", "--output", choices=["table", "wide", "json", "yaml"], default="table", help=_OUTPUT_HELP)
+    forms = ["table", "wide", "json", "yaml", "github"]
+    out.add_argument("-o", "--output", choices=forms, default="table", help=_OUTPUT_HELP)
+    add_summary(out)
     add_look(out)
     out.add_argument("--fail-on-difference", action="store_true", help="exit with 1 if anything differs")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore upgrade`; returns the exit code."""
+    with problems_in_ci(options, "kueuecore upgrade"):
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     if _is_scenario(options.paths):
         # Imported only where it is needed, as it takes numpy.
         from kueuecore.cli.upgraded_scenario import upgrade_scenario_command
@@ -104,12 +115,13 @@ def run(options: argparse.Namespace) -> int:
     defaults = tuple(changed_defaults(found, settings.configuration, manifests))
     match options.output:
         case "json":
-            write(json.dumps(upgrade_document(found, settings, defaults), indent=2) + "\n")
+            text = json.dumps(upgrade_document(found, settings, defaults), indent=2) + "\n"
         case "yaml":
-            write(yaml_document(upgrade_document(found, settings, defaults), is_ascii=not is_utf8()))
+            text = yaml_document(upgrade_document(found, settings, defaults), is_ascii=not is_utf8())
         case form:
             style = Style.of(output(), options.color)
-            write(upgrade_report(found, settings, defaults, style, wide=form == "wide") + "\n")
+            text = upgrade_report(found, settings, defaults, style, wide=form == "wide") + "\n"
+    report_in_ci(options, "kueuecore upgrade", text, lambda: upgrade_report(found, settings, defaults, Style()))
     differs = found.is_any or settings.is_refused or bool(defaults)
     return _exit_code(found, fails=options.fail_on_difference and differs)
 

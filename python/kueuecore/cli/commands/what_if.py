@@ -98,14 +98,14 @@ def add_arguments(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_state(add)
     asked = add.add_argument_group("question")
-    help_text = "jobs or Workloads to try, and objects to add with them: a file, a directory or -; repeatable"
+    help_text = "jobs or Workloads to try; objects to add with them, too; a file, a directory or -; repeatable"
     asked.add_argument("-f", "--filename", dest="asked", metavar="FILE", action="append", default=[], help=help_text)
     help_text = "set a field in the state or in the files of -f: KIND/NAME:PATH=VALUE; repeatable"
     asked.add_argument("--set", dest="edits", metavar="EDIT", action="append", default=[], help=help_text)
     help_text = "delete an object from the state first: KIND/NAME or KIND/NAMESPACE/NAME; repeatable"
     asked.add_argument("--delete", dest="deletions", metavar="OBJECT", action="append", default=[], help=help_text)
     asked.add_argument(
-        "--settle", action="store_true", help="run cycles with the jobs and changes, and show which workloads moved"
+        "--settle", action="store_true", help="run cycles with the jobs and changes; show which workloads moved"
     )
     out = add.add_argument_group("output")
     out.add_argument(

@@ -107,34 +107,83 @@ class Scored:
         return not any(is_true(cluster.workload, "QuotaReserved") or has_room(dispatch, cluster) for cluster in asked)
 
 
+# Scores are objects, not closures, so that they can be sent to other processes.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ByNumber:
+    """Scores a worker by a number that it has."""
+
+    values: Mapping[str, float] | None
+    annotation: str
+    is_better_low: bool = False
+
+    def __call__(self, dispatch: Dispatch, cluster: KnownCluster) -> float:
+        value = _number(cluster, self.values, self.annotation, 0.0)
+        return -value if self.is_better_low else value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ByFreeQuota:
+    """Scores a worker by its free quota of a resource."""
+
+    resource: str
+
+    def __call__(self, dispatch: Dispatch, cluster: KnownCluster) -> float:
+        quota = WorkerQuota.of(cluster)
+        return 0.0 if quota is None else float(quota.free(self.resource))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ByData:
+    """Scores a worker by how much of the job's data it has."""
+
+    def __call__(self, dispatch: Dispatch, cluster: KnownCluster) -> float:
+        wanted = _names(job_annotations(dispatch).get(DATA, ""))
+        return float(len(wanted & _names(cluster.annotations.get(DATA, ""))))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ByWeight:
+    """Scores a worker by a draw of the workload, weighted."""
+
+    weights: Mapping[str, float] | None
+
+    def __call__(self, dispatch: Dispatch, cluster: KnownCluster) -> float:
+        weight = _number(cluster, self.weights, WEIGHT, 1.0)
+        who = f"{text_at(dispatch.workload, 'metadata', 'uid')}/{cluster.name}"
+        drawn = int.from_bytes(hashlib.sha256(who.encode()).digest()[:6], "big")
+        return weight / -math.log((drawn + 1) / (2**48 + 1)) if weight > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Weighed:
+    """Scores a worker by a weighted sum of scores."""
+
+    parts: Mapping[Score, float]
+
+    def __call__(self, dispatch: Dispatch, cluster: KnownCluster) -> float:
+        return sum(weight * score(dispatch, cluster) for score, weight in self.parts.items())
+
+
 def by_priority(priorities: Mapping[str, float] | None = None) -> Score:
     """Prefer the worker with the highest priority: by default annotation `multikueue.kueuecore/priority`, or else 0."""
-    return lambda _, cluster: _number(cluster, priorities, PRIORITY, 0.0)
+    return _ByNumber(priorities, PRIORITY)
 
 
 def by_cost(costs: Mapping[str, float] | None = None) -> Score:
     """Prefer the cheapest worker: by default annotation `multikueue.kueuecore/cost`, or else 0."""
-    return lambda _, cluster: -_number(cluster, costs, COST, 0.0)
+    return _ByNumber(costs, COST, is_better_low=True)
 
 
 def by_free_quota(resource: str) -> Score:
     """Prefer the worker with the most free quota of a resource, as far as the manager knows."""
-
-    def score(_: Dispatch, cluster: KnownCluster) -> float:
-        quota = WorkerQuota.of(cluster)
-        return 0.0 if quota is None else float(quota.free(resource))
-
-    return score
+    return _ByFreeQuota(resource)
 
 
 def by_data() -> Score:
     """Prefer the worker with most of the data that the job reads: annotation `multikueue.kueuecore/data` of both."""
-
-    def score(dispatch: Dispatch, cluster: KnownCluster) -> float:
-        wanted = _names(job_annotations(dispatch).get(DATA, ""))
-        return float(len(wanted & _names(cluster.annotations.get(DATA, ""))))
-
-    return score
+    return _ByData()
 
 
 def by_weight(weights: Mapping[str, float] | None = None) -> Score:
@@ -143,14 +192,7 @@ def by_weight(weights: Mapping[str, float] | None = None) -> Score:
     Which worker goes first depends on the workload alone (rendezvous hashing): a worker added to the config takes its
     share of workloads, and moves no others.
     """
-
-    def score(dispatch: Dispatch, cluster: KnownCluster) -> float:
-        weight = _number(cluster, weights, WEIGHT, 1.0)
-        who = f"{text_at(dispatch.workload, 'metadata', 'uid')}/{cluster.name}"
-        drawn = int.from_bytes(hashlib.sha256(who.encode()).digest()[:6], "big")
-        return weight / -math.log((drawn + 1) / (2**48 + 1)) if weight > 0 else 0.0
-
-    return score
+    return _ByWeight(weights)
 
 
 def weighed(parts: Mapping[Score, float]) -> Score:
@@ -161,7 +203,7 @@ def weighed(parts: Mapping[Score, float]) -> Score:
         >>> score(Dispatch(workload={}, clusters=(), now=0), KnownCluster(name="west", is_connected=True))
         17.0
     """
-    return lambda dispatch, cluster: sum(weight * score(dispatch, cluster) for score, weight in parts.items())
+    return _Weighed(parts)
 
 
 def job_annotations(dispatch: Dispatch) -> dict[str, str]:

@@ -215,6 +215,11 @@ pub trait Oracle {
     /// without preemption.
     fn simulate(&mut self, tree: &mut Tree, row: Row, column: Column, amount: Amount, level: u32)
     -> (Possibility, u32);
+
+    /// May the ClusterQueue borrow this now? Always, without an experiment (rules/13 §3).
+    fn may_borrow(&self, _fr: FlavorResourceId) -> bool {
+        true
+    }
 }
 
 /// Assigns flavors to a workload, at full or reduced counts (rules/03 §3).

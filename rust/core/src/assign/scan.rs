@@ -280,10 +280,10 @@ pub(super) fn unsuitable<'a>(
     let is_relevant =
         |key: &str| labels(flavor, key) || (!by_own_labels && group.flavors.iter().any(|&other| labels(other, key)));
     for pod_set in pod_sets {
-        if context.gate(Gate::TopologyAwareScheduling) {
-            if let Some(reason) = unplaceable(context, pod_set, (flavor, object), &group.covered) {
-                return Ok(Some(reason));
-            }
+        if context.gate(Gate::TopologyAwareScheduling)
+            && let Some(reason) = unplaceable(context, pod_set, (flavor, object), &group.covered)
+        {
+            return Ok(Some(reason));
         }
         let spec = &pod_set.template.spec;
         // PreferNoSchedule is only a preference, and does not count here (rules/03 §5 rule 3).

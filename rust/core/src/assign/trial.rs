@@ -22,14 +22,29 @@ pub(super) struct Trial {
     pub level: u32,
     pub preemption: PreemptionMode,
     exceeds_maximum: bool,
+    /// It would borrow, and has to wait with that.
+    waits_to_borrow: bool,
 }
 
 impl Trial {
-    const FIT: Trial =
-        Trial { amount: Amount::ZERO, level: 0, preemption: PreemptionMode::Fit, exceeds_maximum: false };
+    const FIT: Trial = Trial {
+        amount: Amount::ZERO,
+        level: 0,
+        preemption: PreemptionMode::Fit,
+        exceeds_maximum: false,
+        waits_to_borrow: false,
+    };
 
     /// Checks what a ClusterQueue can use.
-    pub fn new(
+    pub fn new(ask: Ask, place: (&mut Tree, Row), preempts_while_borrowing: bool, oracle: &mut dyn Oracle) -> Trial {
+        let trial = Self::of_quota(ask, place, preempts_while_borrowing, oracle);
+        if trial.level > 0 && trial.preemption != PreemptionMode::NoFit && !oracle.may_borrow(ask.fr) {
+            return Trial { preemption: PreemptionMode::NoFit, waits_to_borrow: true, ..trial };
+        }
+        trial
+    }
+
+    fn of_quota(
         ask: Ask,
         (tree, row): (&mut Tree, Row),
         preempts_while_borrowing: bool,
@@ -55,7 +70,7 @@ impl Trial {
         } else {
             (PreemptionMode::NoFit, room.level)
         };
-        Trial { amount: amount.minus(available), level, preemption, exceeds_maximum: false }
+        Trial { amount: amount.minus(available), level, preemption, ..Trial::FIT }
     }
 
     pub fn mode(self) -> GranularMode {
@@ -66,6 +81,9 @@ impl Trial {
     pub fn reason(self, Ask { fr, assumed, requested }: Ask) -> Option<Reason> {
         if self.exceeds_maximum {
             return Some(Reason::ExceedsMaximum { fr, assumed, requested, maximum: self.amount });
+        }
+        if self.waits_to_borrow {
+            return Some(Reason::BorrowingWaits(fr));
         }
         let fits = self.preemption == PreemptionMode::Fit;
         (!fits).then_some(Reason::Insufficient { fr, missing: self.amount })

@@ -189,7 +189,7 @@ impl<I: Id, T: Clone> IdTable<I, T> {
     /// Appends an item and returns its id.
     pub fn push(&mut self, item: T) -> I {
         let index = self.len();
-        if index % PIECE == 0 {
+        if index.is_multiple_of(PIECE) {
             // Keep small tables small.
             self.pieces.push(Piece::Own(Vec::with_capacity(if index == 0 { 0 } else { PIECE })));
         }

@@ -198,7 +198,11 @@ impl Engine {
     pub(crate) fn has_ready_heads(&self) -> bool {
         let state = &self.state;
         let waits = state.pending.waiting.iter().any(|&(_, queue)| state.queues[queue].is_active());
-        waits || !state.pending.flush_requests.is_empty() || state.pending.has_second_pass()
+        let is_due = |time: Option<Time>| time.is_some_and(|due| due <= state.now);
+        waits
+            || is_due(state.next_flush())
+            || is_due(state.pending.experiments.next())
+            || state.pending.has_second_pass()
     }
 
     /// The stage of a workload.

@@ -12,7 +12,7 @@ use crate::status::{activeness, reasons};
 
 static FORMAT: Format = Format {
     kind: "kueuecore.engine/",
-    line: "kueuecore.engine/6\n",
+    line: "kueuecore.engine/8\n",
     what: "a saved engine: give load() the bytes that save() returned",
 };
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::changes::Changes;
-use crate::base::gates::Gates;
+use crate::base::changes::{Change, Changes};
+use crate::base::gates::{Gate, Gates};
 use crate::base::quantity::Quantity;
 use crate::base::releases::Release;
 use crate::objects::StringMap;
@@ -28,6 +28,29 @@ pub struct Config {
     pub requeuing_timestamp: RequeuingTimestamp,
     /// `resources`.
     pub resources: Resources,
+    /// Do requested retries wait, so that several become one, as in a running Kueue (rules/05 §3.1)?
+    pub batches_retries: bool,
+    /// Rules that Kueue does not have; all off by default.
+    pub experiments: Experiments,
+}
+
+/// Rules that were asked for and that Kueue does not have (rules/13); `None`: off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Experiments {
+    /// How long a workload runs before other ClusterQueues may preempt it (rules/13 §2).
+    pub min_run_ns: Option<i64>,
+    /// How long a ClusterQueue does not borrow again what was reclaimed from it (rules/13 §3).
+    pub reclaim_backoff_ns: Option<i64>,
+    /// How long a workload runs before others of its priority take its turn (rules/13 §4).
+    pub time_share_ns: Option<i64>,
+}
+
+impl Experiments {
+    /// Is any of them on?
+    #[must_use]
+    pub fn are_on(&self) -> bool {
+        *self != Self::default()
+    }
 }
 
 impl Config {
@@ -35,6 +58,14 @@ impl Config {
     #[must_use]
     pub fn of(release: Release) -> Self {
         Config { release, gates: Gates::of(release), changes: Changes::of(release), ..Config::default() }
+    }
+
+    /// How long a requested retry waits for others; `None`: it does not (rules/05 §3.1).
+    #[must_use]
+    pub fn retry_delay_ns(&self) -> Option<i64> {
+        let seconds = if self.gates.enabled(Gate::SchedulerLongRequeueInterval) { 10 } else { 1 };
+        let batches = self.batches_retries && self.changes.has(Change::RetriesAreBatched);
+        batches.then_some(seconds * 1_000_000_000)
     }
 }
 

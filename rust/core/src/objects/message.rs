@@ -212,6 +212,8 @@ pub enum Reason {
         /// How much is missing.
         missing: Amount,
     },
+    /// It was reclaimed from this ClusterQueue, which waits before it borrows it again (rules/13 §3).
+    BorrowingWaits(FlavorResourceId),
     /// The replaced slice uses another flavor.
     ReplacedSliceFlavor(FlavorId, Option<FlavorId>),
     /// The flavor was tried for other resources of its group, but has no quota for this one.

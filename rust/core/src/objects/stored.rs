@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::base::shared::Shared;
 use crate::objects::condition_type::ConditionType;
 use crate::objects::config::{
-    AdmissionFairSharing, Config, DeviceClassMapping, DeviceSource, DeviceSourceKind, FairSharing, PreemptionStrategy,
-    RequeuingTimestamp, Resources as ResourceSettings, Transformation, WaitForPodsReady,
+    AdmissionFairSharing, Config, DeviceClassMapping, DeviceSource, DeviceSourceKind, Experiments, FairSharing,
+    PreemptionStrategy, RequeuingTimestamp, Resources as ResourceSettings, Transformation, WaitForPodsReady,
 };
 use crate::objects::message::{Blocker, ConsideredFlavor, Misfit, Path, Queue, Reason, Why};
 use crate::objects::*;
@@ -179,6 +179,7 @@ stored!(enum Reason {
     12 = TopologyUnknown(flavor),
     13 = LevelUnknown(flavor),
     14 = NoPlace(why),
+    15 = BorrowingWaits(fr),
 });
 stored!(struct ConsideredFlavor { flavor, mode, possibility, level, reasons });
 stored!(struct Path { queue, cohorts });
@@ -223,7 +224,9 @@ stored!(struct LabelSelector { match_labels, match_expressions });
 // The configuration.
 stored!(struct Config {
     release, gates, changes, fair_sharing, admission_fair_sharing, wait_for_pods_ready, requeuing_timestamp, resources,
+    batches_retries, experiments,
 });
+stored!(struct Experiments { min_run_ns, reclaim_backoff_ns, time_share_ns });
 stored!(struct FairSharing { preemption_strategies });
 stored!(enum PreemptionStrategy { 0 = LessThanOrEqualToFinalShare, 1 = LessThanInitialShare });
 stored!(struct AdmissionFairSharing { usage_half_life_ns, usage_sampling_interval_ns, resource_weights });

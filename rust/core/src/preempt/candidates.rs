@@ -13,9 +13,10 @@ use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorId, FlavorResourceId, LocalQueueId, QueueId};
 use crate::base::sorted;
-use crate::objects::config::AdmissionFairSharing;
+use crate::objects::config::{AdmissionFairSharing, Experiments};
 use crate::objects::{PreemptionPolicy, Time};
 use crate::state::admission_fair_sharing::local_queue_usage;
+use crate::state::experiments::ExperimentWaits;
 use crate::state::searches::{Holder, Spared};
 use crate::workloads::charge::CandidateKey;
 
@@ -40,14 +41,24 @@ pub(super) fn allowed<'a>(
         [flavor] => Keys::Kept(record.candidates.of_flavor(flavor)),
         ref flavors => Keys::OfSeveral(flavors.iter().map(|&it| record.candidates.of_flavor(it).peekable()).collect()),
     };
-    let allowed = Allowed { wanted, policy, keys };
-    match &world.config.admission_fair_sharing {
-        Some(config) if record.settled.as_ref().is_some_and(|object| object.usage_based_admission) => {
-            let keys = by_usage(world, config, allowed.collect());
-            Allowed { wanted, policy, keys: Keys::Sorted(keys.into_iter()) }
-        }
-        _ => allowed,
+    let allowed = Allowed { wanted, queue, policy, keys };
+    let by_usage_of = world.config.admission_fair_sharing.as_ref();
+    let by_usage_of =
+        by_usage_of.filter(|_| record.settled.as_ref().is_some_and(|object| object.usage_based_admission));
+    let takes_turns = wanted.turns_in(queue).is_some();
+    if by_usage_of.is_none() && !takes_turns {
+        return allowed;
     }
+    let mut keys: Vec<&CandidateKey> = allowed.collect();
+    if takes_turns {
+        // Of its own priority, the one that has run for longest gives way first (rules/13 §4).
+        let reserved = |key: &CandidateKey| (key.priority == wanted.priority).then_some(key.reserved.0);
+        keys.sort_by_key(|key| (key.not_evicted, key.priority, reserved(key)));
+    }
+    if let Some(config) = by_usage_of {
+        keys = by_usage(world, config, keys);
+    }
+    Allowed { wanted, queue, policy, keys: Keys::Sorted(keys.into_iter()) }
 }
 
 /// Which candidates a search may take.
@@ -61,13 +72,32 @@ pub(super) struct Wanted<'a> {
     contested: &'a [FlavorResourceId],
     /// The flavors of these.
     flavors: SmallVec<[FlavorId; 2]>,
+    /// Who is spared because it has just started, if an experiment is on.
+    turns: Option<Turns<'a>>,
+}
+
+/// Which workloads have run for long enough (rules/13 §2, §4).
+#[derive(Clone, Debug)]
+struct Turns<'a> {
+    waits: &'a ExperimentWaits,
+    now: Time,
+    /// The ClusterQueue of the preemptor.
+    own: QueueId,
+    experiments: Experiments,
+}
+
+impl Turns<'_> {
+    /// Has it run for this long? `None`: it does not run.
+    fn has_run(&self, key: &CandidateKey, ns: i64) -> Option<bool> {
+        self.waits.since(key.id).map(|since| self.now.0 >= since.0.saturating_add(ns))
+    }
 }
 
 /// By how much others of its priority must be newer (gate SchedulerTimestampPreemptionBuffer).
 const BUFFER_NS: i64 = 5 * 60 * 1_000_000_000;
 
 impl<'a> Wanted<'a> {
-    pub fn new(world: &World<'_>, preemptor: &Preemptor, contested: &'a [FlavorResourceId]) -> Self {
+    pub fn new(world: &World<'a>, preemptor: &Preemptor, contested: &'a [FlavorResourceId]) -> Self {
         let mut flavors: SmallVec<_> = contested.iter().map(|&fr| world.names.parts(fr).0).collect();
         flavors.sort_unstable();
         flavors.dedup();
@@ -76,7 +106,23 @@ impl<'a> Wanted<'a> {
             false => 0,
         };
         let time = Time(preemptor.time.0.saturating_add(buffer_ns));
-        Self { priority: preemptor.priority, time, contested, flavors }
+        let experiments = world.config.experiments;
+        let turns = Turns { waits: world.experiments, now: world.now, own: preemptor.queue, experiments };
+        let turns = experiments.are_on().then_some(turns);
+        Self { priority: preemptor.priority, time, contested, flavors, turns }
+    }
+
+    /// The turns of a ClusterQueue, and how long one lasts, if workloads of the preemptor's priority take turns there.
+    fn turns_in(&self, queue: QueueId) -> Option<(&Turns<'a>, i64)> {
+        let turns = self.turns.as_ref().filter(|turns| turns.own == queue)?;
+        turns.experiments.time_share_ns.map(|ns| (turns, ns))
+    }
+
+    /// Is it protected because it has just started (rules/13 §2)?
+    fn has_just_started(&self, key: &CandidateKey, queue: QueueId) -> bool {
+        let Some(turns) = self.turns.as_ref().filter(|turns| turns.own != queue) else { return false };
+        let Some(ns) = turns.experiments.min_run_ns else { return false };
+        turns.has_run(key, ns) == Some(false)
     }
 
     /// Does the policy exclude this priority?
@@ -94,24 +140,38 @@ impl<'a> Wanted<'a> {
         world.queues[queue].candidates.sum(world.names, fr, |priority| !self.is_beyond(priority, policy))
     }
 
-    fn takes(&self, key: &CandidateKey, policy: PreemptionPolicy) -> bool {
-        !self.is_beyond(key.priority, policy) && !self.is_older(key, policy) && self.is_about(key)
+    fn takes(&self, key: &CandidateKey, queue: QueueId, policy: PreemptionPolicy) -> bool {
+        !self.is_beyond(key.priority, policy)
+            && self.older(key, queue, policy).is_none()
+            && self.is_about(key)
+            && !self.has_just_started(key, queue)
     }
 
     /// Why a policy spares it.
-    fn spares(&self, key: &CandidateKey, policy: PreemptionPolicy) -> Option<Spared> {
+    fn spares(&self, key: &CandidateKey, queue: QueueId, policy: PreemptionPolicy) -> Option<Spared> {
         if self.is_beyond(key.priority, policy) {
             let takes_none = matches!(policy, PreemptionPolicy::Never | PreemptionPolicy::Unset);
             return Some(if takes_none { Spared::Policy } else { Spared::Priority });
         }
-        self.is_older(key, policy).then_some(Spared::Older)
+        let started = || self.has_just_started(key, queue).then_some(Spared::JustStarted);
+        self.older(key, queue, policy).or_else(started)
     }
 
-    /// Does the policy take only newer ones of this priority, and is it older than the preemptor?
-    fn is_older(&self, key: &CandidateKey, policy: PreemptionPolicy) -> bool {
-        policy == PreemptionPolicy::LowerOrNewerEqualPriority
-            && key.priority == self.priority
-            && self.time >= key.queue_time
+    /// Does the policy take only newer ones of this priority, and is it older than the preemptor? Where workloads take
+    /// turns, those count that have had theirs instead (rules/13 §4).
+    fn older(&self, key: &CandidateKey, queue: QueueId, policy: PreemptionPolicy) -> Option<Spared> {
+        if policy != PreemptionPolicy::LowerOrNewerEqualPriority || key.priority != self.priority {
+            return None;
+        }
+        if let Some((turns, ns)) = self.turns_in(queue) {
+            if !key.not_evicted {
+                return None;
+            }
+            if let Some(is_over) = turns.has_run(key, ns) {
+                return (!is_over).then_some(Spared::JustStarted);
+            }
+        }
+        (self.time >= key.queue_time).then_some(Spared::Older)
     }
 
     /// Does it use anything contested?
@@ -138,7 +198,7 @@ impl<'a> Wanted<'a> {
         let holder = |key: &CandidateKey| Holder {
             workload: key.id,
             queue,
-            spared: shield.or_else(|| self.spares(key, policy)),
+            spared: shield.or_else(|| self.spares(key, queue, policy)),
         };
         keys.into_iter().map(holder).collect()
     }
@@ -147,6 +207,7 @@ impl<'a> Wanted<'a> {
 /// See [`allowed`].
 pub(super) struct Allowed<'a> {
     wanted: &'a Wanted<'a>,
+    queue: QueueId,
     policy: PreemptionPolicy,
     keys: Keys<'a>,
 }
@@ -174,7 +235,7 @@ impl<'a> Iterator for Allowed<'a> {
             if key.not_evicted && self.wanted.is_beyond(key.priority, self.policy) {
                 return None;
             }
-            if self.wanted.takes(key, self.policy) {
+            if self.wanted.takes(key, self.queue, self.policy) {
                 return Some(key);
             }
         }

@@ -26,6 +26,7 @@ use crate::objects::{Preemption, PreemptionPolicy, Time};
 use crate::quota::forest::{Forest, NodeId, TreeId};
 use crate::quota::share::Share;
 use crate::quota::tree::{Column, Mark, Row, Tree};
+use crate::state::experiments::ExperimentWaits;
 use crate::state::records::{LocalQueueRecord, Owner, QueueRecord};
 use crate::state::searches::{Holder, Recorder, Search, Spared};
 use crate::workloads::Workloads;
@@ -45,6 +46,9 @@ pub struct World<'a> {
     pub workloads: &'a Workloads,
     pub names: &'a Names,
     pub config: &'a Config,
+    /// The time of the cycle, and what waits for that of an experiment.
+    pub now: Time,
+    pub experiments: &'a ExperimentWaits,
     /// The placement check, if the preemptor must be placed, too.
     pub placing: Option<&'a dyn Placing>,
     /// The recorder, if an explanation is wanted.
@@ -92,6 +96,8 @@ pub struct Preemptor {
     pub priority: i64,
     /// Queue-order time.
     pub time: Time,
+    /// Does it hold quota already?
+    pub has_reservation: bool,
 }
 
 /// What needs room.
@@ -403,6 +409,11 @@ impl Oracle for Simulation<'_> {
         restore(&self.world, tree, mark, &targets);
         let own = targets.iter().any(|t| t.queue == self.preemptor.queue);
         (if own { Possibility::Preempt } else { Possibility::Reclaim }, level)
+    }
+
+    fn may_borrow(&self, fr: FlavorResourceId) -> bool {
+        let World { now, experiments, .. } = self.world;
+        self.preemptor.has_reservation || !experiments.waits_to_borrow(self.preemptor.queue, fr, now)
     }
 }
 

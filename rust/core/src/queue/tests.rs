@@ -125,7 +125,7 @@ fn item(dice: &mut Dice, id: u32) -> Item {
     Item {
         id: WorkloadId(id),
         local_queue: LocalQueueId(id % 2),
-        shape: (id % 5 != 0).then_some(ShapeId(id % 3)),
+        shape: (!id.is_multiple_of(5)).then_some(ShapeId(id % 3)),
         priority: i64::try_from(dice.below(3)).expect("small"),
         time: Time(i64::try_from(dice.below(4)).expect("small")),
         key: Key::new("ns", &format!("{id:02}"), &format!("{id:02}")),

@@ -84,6 +84,7 @@ impl State {
     pub(crate) fn reconcile_all(&mut self, now: Time) -> Vec<Event> {
         self.now = now;
         self.settle_penalties_of_cycle();
+        self.requeue_written();
         self.deliver_writes();
         let mut events = self.look_at_nodes(now);
         for (queue, shape) in self.feeds.agenda.take_parked() {
@@ -105,7 +106,8 @@ impl State {
     }
 
     /// The next time after `now` at which time alone changes something: a backoff, a maximum execution time or the wait
-    /// for pods ends, a failed node must be checked again, or a workload is due for a second pass.
+    /// for pods ends, a failed node must be checked again, a workload is due for a second pass, or a requested retry, or the
+    /// time of an experiment ends.
     pub fn next_wake(&self, now: Time) -> Option<Time> {
         let touched = self.feeds.agenda.touched().filter_map(|id| self.wake(id, now));
         let second_pass = self.pending.second_passes.next_timer().filter(|at| *at > now);
@@ -113,6 +115,8 @@ impl State {
             .chain(self.feeds.agenda.next_alarm(now))
             .chain(self.nodes.node_watch.next(Some(now)))
             .chain(second_pass)
+            .chain(self.next_flush().filter(|at| *at > now))
+            .chain(self.pending.experiments.next_after(now))
             .min()
     }
 }

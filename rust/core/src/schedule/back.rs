@@ -94,6 +94,9 @@ impl State {
         } else {
             self.workloads.transition(entry.workload, write)
         };
+        if written && !self.gate(Gate::FlavorFungibilityPreserveScanProgress) {
+            self.ledger.undelivered.push(entry.workload);
+        }
         let record = self.workloads.get(entry.workload);
         decision.events.push(Event {
             kind: "Warning",

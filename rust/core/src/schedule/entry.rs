@@ -93,8 +93,8 @@ impl Entry {
 
     /// The entry as a preemptor.
     pub fn preemptor(&self) -> Preemptor {
-        let Self { queue, node, tree, row, priority, time, .. } = *self;
-        Preemptor { queue, node, tree, row, priority, time }
+        let Self { queue, node, tree, row, priority, time, has_reservation, .. } = *self;
+        Preemptor { queue, node, tree, row, priority, time, has_reservation }
     }
 
     /// The borrowing level of its assignment.

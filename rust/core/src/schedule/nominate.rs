@@ -26,7 +26,7 @@ use crate::schedule::round::{Cycle, Round};
 use crate::schedule::tournament::Tournament;
 use crate::schedule::victims::Victims;
 use crate::state::records::QueueRecord;
-use crate::state::{Feeds, Ledger, Nodes, Objects, State};
+use crate::state::{Feeds, Ledger, Nodes, Objects, PendingWork, State};
 use crate::status::checks::has_retry_or_rejected_checks;
 use crate::status::{messages, reasons};
 use crate::workloads::Record;
@@ -133,7 +133,9 @@ impl State {
             workloads,
             names,
             config,
+            pending: PendingWork { experiments, .. },
             feeds: Feeds { recorder, .. },
+            now,
             ..
         } = self;
         World {
@@ -144,6 +146,8 @@ impl State {
             workloads,
             names,
             config,
+            now: *now,
+            experiments,
             placing: None,
             recorder: recorder.as_ref(),
         }

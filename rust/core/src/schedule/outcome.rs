@@ -286,6 +286,7 @@ impl State {
             }
             self.workloads.transition(target.workload, |it| eviction::preempt(it, target.reason, message, now));
             newest.iter().for_each(|newest| self.take_over_status(target.workload, newest));
+            self.note_reclaim(&target, now);
             self.rank_candidate(target.workload);
             self.feeds.agenda.touch(target.workload);
             self.ledger.undelivered.push(target.workload);

@@ -29,8 +29,11 @@ impl State {
             // Kueue checks this for every entry, which has a side effect if sums have saturated.
             self.fits(entry, cycle);
         }
+        // Whether assigning it again has just shown that it fits, with targets that are no victims yet.
+        let mut fits = false;
         if cycle.victims.overlap_with(entry) && self.gate(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap) {
-            self.assign_without_victims(entry, cycle);
+            let has_new_targets = self.assign_without_victims(entry, cycle);
+            fits = has_new_targets && !self.ledger.forest.tree(entry.tree).has_saturated();
         } else if !entry.stands.is_empty()
             && self.gate(Gate::TASRecomputeAssignmentWithinSchedulingCycle)
             && !self.has_room(entry, cycle)
@@ -53,11 +56,11 @@ impl State {
         if self.is_decided_by(mode, entry, joined_later, cycle) {
             return Fitting::Decided;
         }
-        if cycle.victims.overlap_with(entry) {
+        if !fits && cycle.victims.overlap_with(entry) {
             self.skip(entry, messages::OVERLAPPING_TARGETS, true, cycle);
             return Fitting::Decided;
         }
-        if !self.fits(entry, cycle) {
+        if !fits && !self.fits(entry, cycle) {
             self.skip(entry, messages::NO_LONGER_FITS, mode == Mode::Preempt, cycle);
             return Fitting::Decided;
         }
@@ -162,8 +165,9 @@ impl State {
         self.nominate_again(entry, assignment, targets);
     }
 
-    /// Assigns an entry whose targets are already victims again, as if those were gone (rules/04 §7).
-    fn assign_without_victims(&mut self, entry: &mut Entry, cycle: &mut Cycle) {
+    /// Assigns an entry whose targets are already victims again, as if those were gone (rules/04 §7). Returns whether it
+    /// fits once other targets are gone.
+    fn assign_without_victims(&mut self, entry: &mut Entry, cycle: &mut Cycle) -> bool {
         self.hide_victims(&mut cycle.victims, entry.tree);
         let mark = self.nodes.sites.mark();
         self.leave_nodes(cycle.victims.all());
@@ -183,6 +187,7 @@ impl State {
         let of_queue =
             cycle.decision.target_recomputations.entry(self.names.queues[entry.queue].to_string()).or_default();
         *of_queue.entry(result).or_default() += 1;
+        fresh && !deferred
     }
 
     /// Removes workloads from their nodes, until that is rolled back.
@@ -229,9 +234,10 @@ impl State {
             .preemption
             .as_ref()
             .is_some_and(|p| p.reclaim_within_cohort == PreemptionPolicy::Any);
-        // A preemptor that goes first holds its quota even then, or it would have gone first for nothing (rules/05
-        // §6.4 step 4).
-        any && !(self.gate(Gate::PrioritizePreemptorWorkloads) && entry.is_preemptor)
+        // While others are protected it can't (rules/13 §2). A preemptor that goes first holds its quota even then, or it
+        // would have gone first for nothing (rules/05 §6.4 step 4).
+        any && self.config.experiments.min_run_ns.is_none()
+            && !(self.gate(Gate::PrioritizePreemptorWorkloads) && entry.is_preemptor)
     }
 
     /// What is reserved for an entry that cannot preempt, so that others do not take it (rules/05 §6.4 step 4).

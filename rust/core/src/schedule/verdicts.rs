@@ -57,6 +57,7 @@ impl State {
     fn depends_on_more(&self, entry: &Entry) -> bool {
         self.evaluates_always
             || self.config.admission_fair_sharing.is_some()
+            || self.config.experiments.are_on()
             || self.ledger.forest.tree(entry.tree).has_saturated()
     }
 

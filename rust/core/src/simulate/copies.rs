@@ -1,6 +1,7 @@
 //! Workloads that appear during a run and differ only in name, time and run time.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::job_plan::JobPlan;
 use crate::base::key::Key;
@@ -12,7 +13,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 #[derive(Clone, Debug, Default)]
 pub struct Copies {
     /// The templates, and what their jobs do; run times come from the rows.
-    pub templates: Vec<(Workload, JobPlan)>,
+    pub templates: Arc<Vec<(Workload, JobPlan)>>,
     /// The template of each row.
     pub template: Vec<u32>,
     /// The names, concatenated.
@@ -95,7 +96,7 @@ mod tests {
     fn two() -> Copies {
         let job = JobPlan { lingers_ns: Some(7), ..JobPlan::default() };
         Copies {
-            templates: vec![(workload("template", "1"), job)],
+            templates: Arc::new(vec![(workload("template", "1"), job)]),
             template: vec![0, 0],
             names: "one".to_owned() + "twotwo",
             ends: vec![3, 9],

@@ -88,6 +88,11 @@ pub struct Options {
     /// Keep workloads in the engine once their jobs have ended? Otherwise a run needs memory only for those that have
     /// not.
     pub keeps_finished: bool,
+    /// Keep the log? Without it, a run only counts, and watches ([`super::Simulation::watch`]).
+    pub keeps_log: bool,
+    /// Does each cycle begin a whole number of cycles after the start? Then workloads that share nothing do not shift
+    /// each other's cycles.
+    pub keeps_beat: bool,
     /// When timers that expire between the cycles of a round act.
     pub timers: Timers,
 }

@@ -10,6 +10,7 @@ mod quotas;
 mod samples;
 mod settle;
 mod usage;
+mod watch;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -22,6 +23,7 @@ use self::cycles::Underway;
 use self::jobs::{Jobs, TimerKind};
 use self::samples::Samples;
 use self::settle::Asking;
+use self::watch::Watch;
 use super::log_part::Mark;
 use super::plan::{END, Ending, Happening, Options, Timers};
 use super::record::{Log, Run, Step};
@@ -34,7 +36,7 @@ use crate::status::reasons::{FAILED, NODE_FAILURES, SUCCEEDED};
 
 /// A simulation that the caller advances. The caller changes the engine only between two steps, at the time of the run,
 /// and then calls [`Simulation::happened`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Simulation {
     options: Options,
     start: Time,
@@ -62,6 +64,7 @@ pub struct Simulation {
     n_cycles: u64,
     n_created: u64,
     n_finished: u64,
+    watch: Watch,
     log: Arc<Log>,
     /// How much of the log is stored with a checkpoint.
     kept: Mark,
@@ -82,7 +85,7 @@ pub struct Simulation {
 }
 
 /// A scheduled event.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Scheduled {
     happening: Happening,
     /// Its index in scheduling order.
@@ -155,6 +158,7 @@ impl Simulation {
             n_cycles: 0,
             n_created: 0,
             n_finished: 0,
+            watch: Watch::default(),
             log: Arc::default(),
             kept: Mark::default(),
             numbers: FxHashMap::default(),
@@ -169,12 +173,11 @@ impl Simulation {
 
     /// Schedules events, ordered by time, and among equal times as given.
     pub fn schedule(&mut self, happenings: Vec<Happening>) {
-        let log = Arc::make_mut(&mut self.log);
         for happening in happenings {
             // Workloads are numbered as given, not by time.
-            let workload = u32::try_from(log.workloads.len()).expect("fewer than 2^32 workloads");
-            if happening.change.creates_workload() {
-                log.workloads.push(None);
+            let workload = u32::try_from(self.log.workloads.len()).expect("fewer than 2^32 workloads");
+            if self.options.keeps_log && happening.change.creates_workload() {
+                Arc::make_mut(&mut self.log).workloads.push(None);
             }
             self.happenings.push_back(Scheduled { happening, number: self.n_scheduled, workload });
             self.n_scheduled += 1;
@@ -319,7 +322,7 @@ impl Simulation {
             };
         }
         let wants_cycle = self.n_quiet < self.patience && engine.has_ready_heads();
-        let begin = self.clock.max(self.free_at);
+        let begin = self.next_beat();
         let instant = self.next_instant(engine, wants_cycle);
         let goes_first = |time: Time| self.options.timers == Timers::WhenDue && time <= begin;
         match instant {
@@ -337,6 +340,17 @@ impl Simulation {
         }
     }
 
+    /// When the next cycle can begin.
+    fn next_beat(&self) -> Time {
+        let begin = self.clock.max(self.free_at);
+        let step = self.options.cycle_step_ns;
+        if !self.options.keeps_beat || step <= 0 {
+            return begin;
+        }
+        let late = begin.since(self.start) % step;
+        Time(begin.0.saturating_add(if late > 0 { step - late } else { 0 }))
+    }
+
     /// When something is due next. Samples alone neither keep a run going nor end it as out of time.
     fn next_instant(&self, engine: &Engine, goes_on: bool) -> Option<Time> {
         let happening = self.happenings.front().map(|it| it.happening.at);
@@ -344,7 +358,8 @@ impl Simulation {
         let second_pass = engine.state.pending.second_passes.next_timer();
         let node = engine.state.nodes.node_watch.next(None);
         let leaving = self.leaving.first().map(|it| it.0);
-        let due = [happening, self.jobs.next_time(), alarm, self.next_wake(), second_pass, node, leaving];
+        let experiment = engine.state.pending.experiments.next();
+        let due = [happening, self.jobs.next_time(), alarm, self.next_wake(), second_pass, node, leaving, experiment];
         let next = due.into_iter().flatten().min();
         let sample = self.samples.next_time().filter(|_| goes_on || next.is_some_and(|next| next < END));
         [next, sample].into_iter().flatten().min()
@@ -401,10 +416,13 @@ impl Simulation {
             // The causes of its evictions are read at the end of the run.
             let lost_nodes = workload.status.rare.evictions.iter().any(|it| it.reason == NODE_FAILURES);
             if !lost_nodes && self.jobs.forget(id) {
-                let number = self.number(engine, id);
-                self.departing.push((id, number));
-                self.numbers.remove(&id);
-                self.evictions.remove(&id.0);
+                if self.options.keeps_log {
+                    let number = self.number(engine, id);
+                    self.departing.push((id, number));
+                    self.numbers.remove(&id);
+                    self.evictions.remove(&id.0);
+                }
+                self.watch.forget(id);
                 engine.state.drop_workload(id);
             }
         }
@@ -412,7 +430,10 @@ impl Simulation {
 
     fn end_instant(&mut self, engine: &mut Engine) -> Option<Then> {
         match &mut self.underway {
-            Some(underway) => underway.is_woken = true,
+            Some(underway) => {
+                underway.is_woken = true;
+                engine.state.ring_experiments(self.clock);
+            }
             None => self.begin_round(engine),
         }
         None
@@ -421,6 +442,10 @@ impl Simulation {
     fn note(&mut self, engine: &Engine, step: Step, id: WorkloadId) {
         self.n_created += u64::from(step == Step::Created);
         self.n_finished += u64::from(step == Step::Finished);
+        self.watch.note(step, id, self.clock);
+        if !self.options.keeps_log {
+            return;
+        }
         let number = self.number(engine, id);
         match step {
             Step::Created => self.note_home(engine, id, number),

@@ -16,6 +16,8 @@ pub(super) const OPTIONS: Options = Options {
     keeps_messages: false,
     keeps_cycles: true,
     keeps_finished: true,
+    keeps_log: true,
+    keeps_beat: false,
     timers: Timers::WhenDue,
 };
 

@@ -353,6 +353,9 @@ ids! {
     FlavorResourceId, "flavor and resource", |from| from.names.n_flavor_resources();
 }
 
+/// How many ids there can be: one fewer where indices have 32 bits, as in WebAssembly.
+const N_IDS: usize = (u32::MAX as usize).saturating_add(1);
+
 /// An existing workload.
 impl Stored for WorkloadId {
     fn write_to(&self, out: &mut Writer<'_>) {
@@ -360,7 +363,7 @@ impl Stored for WorkloadId {
     }
 
     fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
-        let id = from.id(1 << 32, "workload")?;
+        let id = from.id(N_IDS, "workload")?;
         from.check(from.live.contains(id), "an unknown workload")?;
         Ok(id)
     }
@@ -392,7 +395,7 @@ impl<I: Id> Stored for IdSet<I> {
         let mut ids = IdSet::default();
         let mut next = 0;
         for _ in 0..from.count()? {
-            let index = from.index((1 << 32) - next, "id")? + next;
+            let index = from.index(N_IDS - next, "id")? + next;
             ids.insert(I::from_index(index));
             next = index + 1;
         }

@@ -22,7 +22,7 @@ use crate::quota::forest::{NodeId, NodeKind};
 use crate::state::records::Owner;
 use crate::state::{State, fair_weight};
 use crate::status::activeness::{self, Lookup};
-use crate::status::stage::{has_active_quota_reservation, is_admitted};
+use crate::status::stage::{Stage, has_active_quota_reservation, is_admitted};
 use crate::workloads::Record;
 use crate::workloads::assigned::{Assigned, Charged, charged_usage};
 use crate::workloads::charge::{CandidateKey, Charge};
@@ -160,6 +160,7 @@ impl State {
         let mut gone = Vec::new();
         for workload in std::mem::take(&mut record.candidates).workloads() {
             self.pending.unready.remove(&workload);
+            self.pending.experiments.end_turn(workload, self.config.experiments);
             let charge = self.workloads.get_mut(workload).charge.take();
             if let Some(charge) = &charge {
                 self.feeds.charges.note(workload, id, &charge.usage, false);
@@ -368,6 +369,7 @@ impl State {
         self.feeds.changed_queues.touch_queue(queue);
         self.feeds.changed_queues.touch_local_queue(local_queue);
         self.workloads.get_mut(workload).charge = Some(Arc::new(charge));
+        self.note_turn(workload);
         if self.blocks_admission(workload) {
             self.pending.unready.insert(workload);
         }
@@ -379,6 +381,19 @@ impl State {
         for workload in std::mem::take(&mut self.ledger.undelivered) {
             if let Some(node) = self.workloads.get(workload).cached_in().and_then(|queue| self.queues[queue].node) {
                 self.ledger.forest.bump_generation(node);
+            }
+        }
+    }
+
+    /// Controllers see the writes of a cycle, too: they queue a head again that waits, which loses its progress
+    /// (rules/05 §2.1).
+    pub(crate) fn requeue_written(&mut self) {
+        if self.gate(Gate::FlavorFungibilityPreserveScanProgress) {
+            return;
+        }
+        for &workload in &self.ledger.undelivered {
+            if self.workloads.get(workload).row.stage == Stage::Pending {
+                self.workloads.get_mut(workload).resume = None;
             }
         }
     }
@@ -395,6 +410,7 @@ impl State {
         self.note_placed(workload);
         let Some(charge) = self.workloads.get_mut(workload).charge.take() else { return };
         self.pending.unready.remove(&workload);
+        self.pending.experiments.end_turn(workload, self.config.experiments);
         let queue = charge.queue;
         self.queues[queue].candidates.remove(&self.names, &charge.candidate);
         let node = self.queues[queue].node.expect("a ClusterQueue with workloads has a node");
@@ -416,6 +432,7 @@ impl State {
         record.candidates.remove(&self.names, &charge.candidate);
         record.candidates.insert(&self.names, &candidate);
         self.workloads.get_mut(workload).charge = Some(Arc::new(Charge { candidate, ..Charge::clone(&charge) }));
+        self.note_turn(workload);
         if let Some(node) = self.queues[queue].node {
             self.ledger.forest.note_change(node);
         }

@@ -18,6 +18,7 @@ pub mod changed_queues;
 pub mod charges;
 pub mod cluster;
 mod devices;
+pub(crate) mod experiments;
 pub mod held;
 pub mod node_changes;
 pub(crate) mod node_watch;
@@ -52,7 +53,7 @@ use crate::objects::config::Config;
 use crate::objects::resource_names::amount_from_quantity;
 use crate::objects::{
     AdmissionCheck, DeviceClass, LimitRange, PriorityClass, ResourceClaimTemplate, ResourceFlavor,
-    ResourceGroup as Groups, RuntimeClass, StringMap, Topology,
+    ResourceGroup as Groups, RuntimeClass, StringMap, Time, Topology,
 };
 use crate::pods::LimitRangeSummary;
 use crate::queue::Places;
@@ -62,6 +63,7 @@ use crate::state::agenda::Agenda;
 use crate::state::changed_queues::ChangedQueues;
 use crate::state::charges::ChargeLog;
 use crate::state::cluster::Cluster;
+use crate::state::experiments::ExperimentWaits;
 use crate::state::node_changes::NodeChanges;
 use crate::state::node_watch::NodeWatch;
 use crate::state::records::{
@@ -178,8 +180,8 @@ impl Ledger {
 pub struct PendingWork {
     /// The places of workloads in the queues.
     pub places: Places,
-    /// Requested flushes that have not been done yet.
-    pub flush_requests: BTreeSet<FlushRequest>,
+    /// Requested flushes that have not been done yet, and when they are due.
+    pub flush_requests: BTreeMap<FlushRequest, Time>,
     /// The ClusterQueues with a non-empty heap, by name: a cycle visits no others. During a cycle, heads may have left
     /// empty heaps behind.
     pub waiting: Sorted<(Text, QueueId)>,
@@ -189,6 +191,8 @@ pub struct PendingWork {
     pub has_waiting_cycle: bool,
     /// Workloads that need a second pass.
     pub(crate) second_passes: SecondPasses,
+    /// What waits for the time of an experiment.
+    pub(crate) experiments: ExperimentWaits,
 }
 
 /// Where pods run.

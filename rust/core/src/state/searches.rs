@@ -35,6 +35,8 @@ pub enum Spared {
     Share,
     /// Earlier victims have brought its ClusterQueue back to its quota.
     BackWithinNominal,
+    /// It has not run for as long as an experiment grants it (rules/13).
+    JustStarted,
 }
 
 impl Spared {
@@ -50,6 +52,7 @@ impl Spared {
             Spared::Threshold => "Threshold",
             Spared::Share => "Share",
             Spared::BackWithinNominal => "BackWithinNominal",
+            Spared::JustStarted => "JustStarted",
         }
     }
 }

@@ -284,6 +284,14 @@ pub fn reason(lexicon: &Lexicon, reason: &Reason) -> String {
                 amount(lexicon, resource, missing),
             )
         }
+        Reason::BorrowingWaits(fr) => {
+            let (id, resource) = lexicon.parts(fr);
+            format!(
+                "{} in flavor {} was reclaimed and is not borrowed again yet (experiment reclaimBackoffSeconds, not in Kueue)",
+                lexicon.resource(resource),
+                flavor(id),
+            )
+        }
         Reason::ReplacedSliceFlavor(id, original) => format!(
             "could not assign {} flavor since the original workload is assigned: {}",
             flavor(id),

@@ -236,7 +236,9 @@ fn are_known<'a>(mut reasons: impl Iterator<Item = &'a Reason>, lexicon: &Lexico
             Reason::NotNominated(of_flavor, of_resource) | Reason::ResourceNotProvided(of_flavor, of_resource) => {
                 flavor(of_flavor) && resource(of_resource)
             }
-            Reason::ExceedsMaximum { fr, .. } | Reason::Insufficient { fr, .. } => pair(fr),
+            Reason::ExceedsMaximum { fr, .. } | Reason::Insufficient { fr, .. } | Reason::BorrowingWaits(fr) => {
+                pair(fr)
+            }
             Reason::NoPlace(_) => true,
             Reason::ReplacedSliceFlavor(id, other) => flavor(id) && other.is_none_or(flavor),
         })

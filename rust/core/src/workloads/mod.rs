@@ -182,7 +182,7 @@ impl Workloads {
     }
 
     /// The workload in a slot, if any.
-    pub(crate) fn find_by_id(&self, id: WorkloadId) -> Option<&Record> {
+    pub fn find_by_id(&self, id: WorkloadId) -> Option<&Record> {
         self.slots.get(id).and_then(Option::as_ref)
     }
 

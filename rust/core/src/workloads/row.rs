@@ -47,11 +47,13 @@ const _: () = assert!(size_of::<WorkloadRow>() == 64, "a row is a cache line");
 pub(crate) struct RowRules {
     gates: Gates,
     requeuing: RequeuingTimestamp,
+    takes_turns: bool,
 }
 
 impl From<&Config> for RowRules {
     fn from(config: &Config) -> Self {
-        Self { gates: config.gates, requeuing: config.requeuing_timestamp }
+        let takes_turns = config.experiments.time_share_ns.is_some();
+        Self { gates: config.gates, requeuing: config.requeuing_timestamp, takes_turns }
     }
 }
 
@@ -67,7 +69,7 @@ impl WorkloadRow {
     pub(crate) fn new(workload: &Workload, local_queue: LocalQueueId, rules: RowRules) -> Self {
         let all = &workload.status.conditions;
         Self {
-            time: queue_order_timestamp(workload, rules.requeuing, rules.gates),
+            time: queue_order_timestamp(workload, rules.requeuing, rules.gates, rules.takes_turns),
             reserved: find_true(all, conditions::QUOTA_RESERVED).map_or(Time(i64::MAX), |c| c.last_transition),
             uid_prefix: workload.meta.key.uid_prefix(),
             priority: effective_priority(workload, rules.gates),

@@ -47,7 +47,7 @@ struct Play {
 
 impl Play {
     fn of(data: &[u8], reloads: u32) -> Self {
-        let is_followed = crc32fast::hash(data) % 4 == 0;
+        let is_followed = crc32fast::hash(data).is_multiple_of(4);
         let mut play = Self { engine: Engine::default(), reported: Vec::new(), reloads, is_followed };
         // It ends where the bytes end.
         let _ = play.go(&mut Draw::new(Unstructured::new(data)));

@@ -6,8 +6,8 @@ use kueuecore::base::changes::Changes;
 use kueuecore::base::gates::{Gate, Gates};
 use kueuecore::base::releases::Release;
 use kueuecore::objects::config::{
-    AdmissionFairSharing, Config, DeviceClassMapping, DeviceSource, DeviceSourceKind, FairSharing, PreemptionStrategy,
-    RequeuingTimestamp, Resources, Transformation, WaitForPodsReady,
+    AdmissionFairSharing, Config, DeviceClassMapping, DeviceSource, DeviceSourceKind, Experiments, FairSharing,
+    PreemptionStrategy, RequeuingTimestamp, Resources, Transformation, WaitForPodsReady,
 };
 
 use super::file::{self, File};
@@ -31,6 +31,8 @@ pub(super) fn scheduling(file: &File, release: Release, gates: Gates) -> Config 
         requeuing_timestamp: wait.as_ref().map(|wait| wait.requeuing_timestamp).unwrap_or_default(),
         wait_for_pods_ready: wait,
         resources: file.resources.as_ref().map(|given| resources(given, gates)).unwrap_or_default(),
+        batches_retries: false,              // no setting: the engine is asked for it
+        experiments: Experiments::default(), // none of Kueue's settings either
     }
 }
 

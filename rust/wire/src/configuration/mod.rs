@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use kueuecore::base::changes::Change;
 use kueuecore::base::gates::{Gate, GateError, Gates};
 use kueuecore::base::releases::Release;
-use kueuecore::objects::config::Config;
+use kueuecore::objects::config::{Config, Experiments};
 use serde_json::Value;
 
 pub use error::ConfigurationError;
@@ -155,13 +155,19 @@ impl Configuration {
             }
         }
         let of_gates = |gates| lower::scheduling(&self.rest, self.scheduling.release, gates);
-        let mut scheduling = Config { changes, ..of_gates(gates) };
+        let mut scheduling = Config { changes, experiments: self.scheduling.experiments, ..of_gates(gates) };
         // Trusted settings may name it themselves.
         let own = self.scheduling.requeuing_timestamp;
         if own != of_gates(self.scheduling.gates).requeuing_timestamp {
             scheduling.requeuing_timestamp = own;
         }
         Ok(Self { scheduling, ..self.clone() })
+    }
+
+    /// The same with these experiments, and no others (rules/13).
+    #[must_use]
+    pub fn with_experiments(&self, experiments: Experiments) -> Self {
+        Self { scheduling: Config { experiments, ..self.scheduling.clone() }, ..self.clone() }
     }
 
     /// The file in v1beta2 with all defaults filled in. Reading it gives the same Configuration, except that it now

@@ -163,10 +163,10 @@ fn workload_schema(old: &Workload, new: &Workload, changes: Changes) -> Vec<Fiel
     if is_true(old, "Admitted") && is_true(new, "Admitted") && limit(old) != limit(new) {
         refuse(WHOLE, "maximumExecutionTimeSeconds is immutable while workload quota reserved");
     }
-    if let (Some(old), Some(new)) = (&old.status.rare.cluster_name, &new.status.rare.cluster_name) {
-        if old != new {
-            refuse("status", "clusterName is immutable once set");
-        }
+    if let (Some(old), Some(new)) = (&old.status.rare.cluster_name, &new.status.rare.cluster_name)
+        && old != new
+    {
+        refuse("status", "clusterName is immutable once set");
     }
     errors
 }

@@ -92,10 +92,10 @@ fn pod_set_errors(pod_set: &PodSet, path: &str, config: &Config) -> Vec<FieldErr
         errors.extend(resource_list(&resources.requests, &format!("{path}.requests"), is_reserved, no_negative));
         errors.extend(resource_list(&resources.limits, &format!("{path}.limits"), is_reserved, no_negative));
     }
-    if gates.enabled(Gate::TASValidateWorkloadSliceSize) {
-        if let Some(request) = &pod_set.topology_request {
-            errors.extend(slice_size(request, &format!("{path}.topologyRequest")));
-        }
+    if gates.enabled(Gate::TASValidateWorkloadSliceSize)
+        && let Some(request) = &pod_set.topology_request
+    {
+        errors.extend(slice_size(request, &format!("{path}.topologyRequest")));
     }
     errors
 }

@@ -120,6 +120,8 @@ changes! {
         "An edit of a flavor's taints, tolerations or labels retries the workloads of its ClusterQueues; before, they waited for another event";
     PreferencesAreNotSwapped: [9464], [(16, 2), (17, 0)], "rules/03 §2.1", Read,
         "The values of flavorFungibility.preference do what they say; before, each did what the other does";
+    RetriesAreBatched: [9232], [(16, 2), (17, 0)], "rules/05 §3.1", Read,
+        "A running Kueue retries parked workloads a second after what may let them in, once for several changes; before, at once";
     FreedNodesRetryWorkloads: [13772], [(18, 5), (19, 1), (20, DEVEL)], "rules/08 §4", Recorded,
         "Topology: a pod outside Kueue that ends or leaves its node has workloads retried; before, they waited for another event";
     TaintsMeetAllTolerations: [11185], [(16, 8), (17, 3), (18, 0)], "rules/08 §13.2", Recorded,

@@ -55,6 +55,7 @@ impl Simulation {
         self.note(engine, Step::Deleted, id);
         self.numbers.remove(&id);
         self.evictions.remove(&id.0);
+        self.watch.forget(id);
         self.over.retain(|it| *it != id);
         self.jobs.remove(id, &key);
         engine.state.now = self.clock;
@@ -63,7 +64,9 @@ impl Simulation {
 
     fn create(&mut self, engine: &mut Engine, workload: Workload, job: JobPlan, number: u32) {
         let id = engine.state.apply_workload(workload);
-        self.numbers.entry(id).or_insert(number);
+        if self.options.keeps_log {
+            self.numbers.entry(id).or_insert(number);
+        }
         self.created(engine, id, job);
         self.note_arrival(engine, id, number);
     }

@@ -11,6 +11,7 @@ use super::samples::Samples;
 use crate::base::ids::WorkloadId;
 use crate::engine::Engine;
 use crate::objects::Time;
+use crate::simulate::plan::Options;
 use crate::simulate::record::Log;
 use crate::snapshot::{Damage, Format, LoadError, Stored, stored};
 use crate::state::charges::ChargeLog;
@@ -18,7 +19,7 @@ use crate::state::node_changes::NodeChanges;
 
 static FORMAT: Format = Format {
     kind: "kueuecore.run/",
-    line: "kueuecore.run/3\n",
+    line: "kueuecore.run/4\n",
     what: "a checkpoint of a run: name the file that was given as the checkpoint of one",
 };
 
@@ -71,9 +72,10 @@ impl Simulation {
     }
 
     /// The live state as bytes, with a note of the caller. Equal runs give equal bytes. `None`: it can't be saved now,
-    /// or never, because it keeps cycles or messages.
+    /// or never, because it keeps cycles or messages, or no log.
     pub fn checkpoint(&self, engine: &mut Engine, note: &[u8]) -> Option<Vec<u8>> {
-        if !self.is_between_cycles() || self.options.keeps_cycles || self.options.keeps_messages {
+        let Options { keeps_cycles, keeps_messages, keeps_log, .. } = self.options;
+        if !self.is_between_cycles() || keeps_cycles || keeps_messages || !keeps_log {
             return None;
         }
         let alive = self.alive(engine);
@@ -164,6 +166,7 @@ impl Simulation {
             n_cycles,
             n_created,
             n_finished,
+            watch: self.watch.clone(),
             kept: log.mark(),
             log: Arc::new(log),
             numbers: numbers.into_iter().map(|(id, number)| (WorkloadId(id), number)).collect(),

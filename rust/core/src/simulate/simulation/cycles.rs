@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Simulation, Then};
-use crate::base::gates::Gate;
 use crate::base::key::Key;
 use crate::engine::Engine;
 use crate::objects::Time;
@@ -84,7 +83,7 @@ impl Simulation {
             underway.parked_before = Some(parked(engine));
         }
         underway.is_woken = false;
-        deliver(engine, &underway.decision);
+        deliver(engine);
         self.underway = Some(underway);
         Some(Then::Cycle)
     }
@@ -100,6 +99,9 @@ impl Simulation {
     }
 
     fn note_preemptions(&mut self, engine: &Engine, decision: &Decision) {
+        if !self.options.keeps_log {
+            return;
+        }
         for preempted in &decision.preemptions {
             let (workload, preemptor) =
                 (self.number(engine, preempted.workload), self.number(engine, preempted.preemptor_id));
@@ -175,16 +177,11 @@ impl Simulation {
 }
 
 /// The writes of a cycle come back as updates of the objects.
-fn deliver(engine: &mut Engine, decision: &Decision) {
+fn deliver(engine: &mut Engine) {
     let state = &mut engine.state;
-    let keeps_progress = state.gate(Gate::FlavorFungibilityPreserveScanProgress);
     state.settle_penalties_of_cycle();
+    state.requeue_written();
     state.deliver_writes();
-    for kept in decision.pending.iter().filter(|kept| kept.written && !keeps_progress) {
-        if let Some(id) = state.workloads.find(kept.key.namespace(), kept.key.name()) {
-            state.workloads.get_mut(id).resume = None;
-        }
-    }
     // Nothing is written to workloads parked in one step, so controllers do not see them.
     state.feeds.agenda.take_parked();
 }

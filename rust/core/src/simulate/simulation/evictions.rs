@@ -15,14 +15,14 @@ impl Simulation {
     /// Evictions before the run, or before the workload joined it, are not part of the run.
     pub(super) fn pass_over_evictions(&mut self, id: WorkloadId, workload: &Workload) {
         let evictions = &workload.status.rare.evictions;
-        if !evictions.is_empty() {
+        if self.options.keeps_log && !evictions.is_empty() {
             self.evictions.insert(id.0, evictions.iter().map(|it| it.count).collect());
         }
     }
 
     /// A cycle that has waited may have written an older copy of its victims, without their evictions since.
     pub(super) fn expect_evictions(&mut self, engine: &Engine, decision: &Decision) {
-        for preempted in &decision.preemptions {
+        for preempted in decision.preemptions.iter().filter(|_| self.options.keeps_log) {
             let status = &engine.state.workloads.get(preempted.workload).workload.status;
             let is_new = |it: &EvictionCount| matches!(&*it.reason, reasons::PREEMPTED | reasons::FLAVOR_MIGRATION);
             let counts = status.rare.evictions.iter().map(|it| it.count - i32::from(is_new(it))).collect();
@@ -34,7 +34,7 @@ impl Simulation {
     pub(super) fn note_evictions(&mut self, engine: &Engine, id: WorkloadId) {
         let state = &engine.state;
         let status = &state.workloads.get(id).workload.status;
-        if status.rare.evictions.is_empty() {
+        if !self.options.keeps_log || status.rare.evictions.is_empty() {
             return;
         }
         let number = self.number(engine, id);

@@ -148,6 +148,22 @@ impl Jobs {
         self.timers.first().map(|timer| timer.time)
     }
 
+    /// Sets how long a job runs in total, and how much of that is done by now. If it works now, returns when it ends
+    /// (`None`: never); else that is set when it starts to.
+    pub(super) fn set_run(
+        &mut self,
+        id: WorkloadId,
+        run_ns: Option<i64>,
+        done_ns: i64,
+        now: Time,
+    ) -> Option<Option<Time>> {
+        let job = self.jobs.get_mut(&id)?;
+        (job.plan.run_ns, job.plan.done_ns, job.done_ns) = (run_ns, done_ns, done_ns);
+        let (since, works) = job.stint.as_mut().map(|(since, works)| (since, *works))?;
+        *since = now;
+        works.then(|| job.left_ns().map(|ns| Time(now.0.saturating_add(ns))))
+    }
+
     /// Takes the next timer of exactly this time, with its workload unless that is gone.
     pub(super) fn take_due(&mut self, time: Time) -> Option<(TimerKind, Option<WorkloadId>)> {
         let timer = self.timers.first().filter(|timer| timer.time == time)?.clone();

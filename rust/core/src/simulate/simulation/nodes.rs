@@ -17,7 +17,7 @@ impl Simulation {
         // Nodes lost earlier are recorded at the start, even if another run on this engine has seen it.
         state.feeds.node_changes.take();
         state.feeds.node_changes.take_turned();
-        for name in state.feeds.node_changes.lost() {
+        for name in state.feeds.node_changes.lost().filter(|_| self.options.keeps_log) {
             Arc::make_mut(&mut self.log).nodes.push(self.clock, name, true);
         }
     }
@@ -25,7 +25,9 @@ impl Simulation {
     /// Records which nodes were lost or came back since the last call. If Kueue waits for pods, jobs there report them.
     pub(super) fn note_losses(&mut self, state: &mut State) {
         for (name, is_lost) in state.feeds.node_changes.take() {
-            Arc::make_mut(&mut self.log).nodes.push(self.clock, &name, is_lost);
+            if self.options.keeps_log {
+                Arc::make_mut(&mut self.log).nodes.push(self.clock, &name, is_lost);
+            }
         }
         for name in state.feeds.node_changes.take_turned() {
             if state.config.wait_for_pods_ready.is_some() {

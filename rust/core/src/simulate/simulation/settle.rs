@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::objects::Time;
 
 /// The external controllers that decide on AdmissionChecks, and when to ask them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Asking {
     /// `spec.controllerName` of the checks on which they decide.
     controllers: Vec<String>,

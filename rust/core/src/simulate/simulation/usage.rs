@@ -11,6 +11,12 @@ use crate::state::charges::ChargeChange;
 impl Simulation {
     /// Records the changes since the last call, at the time of the run.
     pub(super) fn note_usage(&mut self, engine: &mut Engine) {
+        if !self.options.keeps_log {
+            if !std::mem::replace(&mut self.follows_usage, true) {
+                self.note_first_losses(&mut engine.state);
+            }
+            return;
+        }
         if !self.follows_usage {
             self.follows_usage = true;
             engine.state.feeds.charges.follow();

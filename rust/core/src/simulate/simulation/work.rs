@@ -15,6 +15,9 @@ use crate::status::stage::{has_quota_reservation, is_finished};
 impl Simulation {
     /// Records that a run of a job, or a part of it, is over.
     pub(super) fn note_work(&mut self, engine: &Engine, id: WorkloadId, lost_ns: i64, idle_ns: i64) {
+        if !self.options.keeps_log {
+            return;
+        }
         let number = self.number(engine, id);
         let pods = started_pods(&engine.state.workloads.get(id).workload);
         Arc::make_mut(&mut self.log).work.push(self.clock, number, pods, lost_ns, idle_ns);
@@ -22,6 +25,9 @@ impl Simulation {
 
     /// Records how a workload ended, unless its job has succeeded.
     pub(super) fn note_ending(&mut self, engine: &Engine, id: WorkloadId) {
+        if !self.options.keeps_log {
+            return;
+        }
         let is_known = self.jobs.note_ending(id);
         let conditions = &engine.state.workloads.get(id).workload.status.conditions;
         let reason = find_true(conditions, FINISHED).map(|finished| &finished.reason);
@@ -46,6 +52,9 @@ impl Simulation {
 
     /// Records a workload that appears at the start of the run: it may have existed before.
     pub(super) fn note_arrival(&mut self, engine: &Engine, id: WorkloadId, number: u32) {
+        if !self.options.keeps_log {
+            return;
+        }
         let workload = &engine.state.workloads.get(id).workload;
         self.pass_over_evictions(id, workload);
         let is_older = workload.meta.created < self.start || has_quota_reservation(workload);

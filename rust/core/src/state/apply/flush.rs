@@ -1,6 +1,7 @@
 //! Retries parked workloads (rules/05 §3.1).
 
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
+use crate::objects::Time;
 use crate::quota::forest::NodeId;
 use crate::state::records::{FlushRequest, Owner, QueueRecord};
 use crate::state::{Objects, PendingWork, State};
@@ -19,9 +20,7 @@ impl State {
     pub(crate) fn request_flush(&mut self, queue: QueueId) {
         let Some(node) = self.queues[queue].node else { return };
         match self.ledger.forest.parent(node) {
-            None => {
-                self.pending.flush_requests.insert(FlushRequest::Queue(queue));
-            }
+            None => self.note_request(FlushRequest::Queue(queue)),
             Some(parent) => self.request_flush_of_tree(parent),
         }
     }
@@ -31,14 +30,34 @@ impl State {
         if let Some(root) = self.ledger.forest.root(cohort)
             && let Some(Owner::Cohort(id)) = self.ledger.owner(root)
         {
-            self.pending.flush_requests.insert(FlushRequest::Tree(id));
+            self.note_request(FlushRequest::Tree(id));
         }
     }
 
-    /// Does the requested retries: parked workloads go back to their heaps. Returns how many moved.
+    /// A request that waits already keeps its time.
+    fn note_request(&mut self, request: FlushRequest) {
+        let due = self.config.retry_delay_ns().map_or(Time::ABSENT, |delay| Time(self.now.0.saturating_add(delay)));
+        self.pending.flush_requests.entry(request).or_insert(due);
+    }
+
+    /// Lets no requested retry wait for others any longer.
+    pub fn retry_at_once(&mut self) {
+        self.pending.flush_requests.values_mut().for_each(|due| *due = Time::ABSENT);
+    }
+
+    /// When the next requested retry is due.
+    pub(crate) fn next_flush(&self) -> Option<Time> {
+        self.pending.flush_requests.values().min().copied()
+    }
+
+    /// Does the requested retries that are due: parked workloads go back to their heaps. Returns how many moved.
     pub fn flush(&mut self) -> usize {
+        self.ring_experiments(self.now);
         let mut moved = 0;
-        for request in std::mem::take(&mut self.pending.flush_requests) {
+        let requests = self.pending.flush_requests.iter();
+        let due: Vec<_> = requests.filter(|(_, due)| **due <= self.now).map(|(request, _)| *request).collect();
+        for request in due {
+            self.pending.flush_requests.remove(&request);
             match request {
                 FlushRequest::Queue(queue) => moved += self.flush_queue(queue),
                 FlushRequest::Tree(cohort) => {

@@ -72,7 +72,15 @@ impl State {
             rules: _,
         } = objects;
         let Ledger { forest: _, owners: _, unconfirmed, undelivered, replaced_slices } = ledger;
-        let PendingWork { places: _, flush_requests, waiting: _, unready, has_waiting_cycle, second_passes } = pending;
+        let PendingWork {
+            places: _,
+            flush_requests,
+            waiting: _,
+            unready,
+            has_waiting_cycle,
+            second_passes,
+            experiments,
+        } = pending;
         let Nodes { sites, cluster, node_watch } = nodes;
         let Feeds { agenda, changed_queues, charges: _, node_changes: _, recorder: _ } = feeds;
         config.write_to(out);
@@ -96,6 +104,7 @@ impl State {
         flush_requests.write_to(out);
         unready.write_to(out);
         has_waiting_cycle.write_to(out);
+        experiments.write_to(out);
         store_unconfirmed(unconfirmed, out);
         undelivered.write_to(out);
         store_replaced_slices(replaced_slices, out);
@@ -136,6 +145,7 @@ impl State {
         state.pending.flush_requests = Stored::read_from(from)?;
         state.pending.unready = Stored::read_from(from)?;
         state.pending.has_waiting_cycle = Stored::read_from(from)?;
+        state.pending.experiments = Stored::read_from(from)?;
         for _ in 0..from.count()? {
             let id = WorkloadId::read_from(from)?;
             let before = state.ledger.unconfirmed.insert(id, Stored::read_from(from)?);
@@ -153,6 +163,7 @@ impl State {
         from.check(state.cycle <= MAX_CYCLES, "an impossible cycle number")?;
         state.now = Stored::read_from(from)?;
         state.restore_sites();
+        state.restore_turns();
         Ok(state)
     }
 }

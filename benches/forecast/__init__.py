@@ -1,0 +1,1 @@
+"""Measure how well forecasts hold on logs of real machines: `make forecast`."""

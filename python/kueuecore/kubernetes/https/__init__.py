@@ -1,0 +1,1 @@
+"""Serves over HTTPS: connections, certificates, and who may ask."""

@@ -1,0 +1,1 @@
+"""Looks for what stands in the way of `kueuecore serve`."""

@@ -1,0 +1,1 @@
+"""Serves the visibility API: pending workloads in their order."""

@@ -1,0 +1,1 @@
+"""Serves Kueue's webhooks."""

@@ -1,0 +1,1 @@
+"""Connects a manager of MultiKueue to its worker clusters."""

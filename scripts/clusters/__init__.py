@@ -1,0 +1,1 @@
+"""Clusters to run `kueuecore serve` in: a real API server where its binaries are found, and our own."""
