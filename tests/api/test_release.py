@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
+import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,29 @@ def before(job: str) -> set[str]:
 
 def test_every_extra_has_a_use_and_nothing_else_has() -> None:
     assert declared() == USES.keys()
+
+
+def test_the_page_of_pypi_links_to_what_exists() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    links = re.findall(r"\]\(([^)]+)\)", (ROOT / project["readme"]).read_text("utf-8"))
+    assert [link for link in links if not link.startswith("https://")] == []
+    source = project["urls"]["Source"] + "/blob/main/"
+    own = [link.removeprefix(source) for link in links if link.startswith(source)]
+    assert own
+    assert [path for path in own if not (ROOT / path).is_file()] == []
+
+
+def test_the_example_on_the_page_of_pypi_runs(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "python/README.md").read_text("utf-8"), re.S)
+    example = ROOT / "examples/two-teams"
+    documents = [(example / name).read_text("utf-8") for name in ("queues.yaml", "workloads.yaml")]
+    for name in ("team-a", "team-b"):
+        metadata = {"name": name, "labels": {"kubernetes.io/metadata.name": name}}
+        documents.append(json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}))
+    (tmp_path / "state.json").write_text("\n---\n".join(documents), "utf-8")
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "is admitted to" in run.stdout
+    assert "waits: couldn't assign flavors" in run.stdout
 
 
 def test_an_unknown_extra_is_named(capsys: pytest.CaptureFixture[str]) -> None:
