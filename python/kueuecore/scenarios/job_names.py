@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, tee
-from operator import is_
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
 from kueuecore.jobs.workload_names import workload_names
 from kueuecore.manifests import Manifest
+from kueuecore.scenarios.job_variants import with_text
 
 __all__ = ["JOB_UID", "NamedWorkloads"]
 
@@ -81,7 +81,7 @@ class NamedWorkloads:
 
     def _renamed(self, job: str) -> Sequence[Manifest]:
         """Return the Workloads of another job; their own names are still those of the first job's."""
-        return _with_objects(self.first, [_renamed(workload.object, self.job, job) for workload in self.first])
+        return _with_objects(self.first, [with_text(workload.object, self.job, job) for workload in self.first])
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,24 +116,6 @@ class _Owner:
 
 def _with_objects(manifests: Sequence[Manifest], objects: Iterable[JsonObject]) -> list[Manifest]:
     return [replace(manifest, object=plain) for manifest, plain in zip(manifests, objects, strict=True)]
-
-
-def _renamed(plain: JsonObject, old: str, new: str) -> JsonObject:
-    """Return an object with one text replaced by another; parts without the text are shared with the original."""
-
-    def renamed(value: JsonValue) -> JsonValue:
-        if isinstance(value, str):
-            return value.replace(old, new)
-        if isinstance(value, dict):
-            changed: JsonObject = {name.replace(old, new): renamed(row) for name, row in value.items()}
-            is_same = all(map(is_, changed.values(), value.values())) and changed.keys() == value.keys()
-            return value if is_same else changed
-        if isinstance(value, list):
-            rows = [renamed(row) for row in value]
-            return value if all(map(is_, rows, value)) else rows
-        return value
-
-    return {name: renamed(value) for name, value in plain.items()}
 
 
 def _without_identity(workload: JsonObject) -> JsonObject:

@@ -33,7 +33,8 @@ class JobPart:
         names: The name of each row's Workload.
         at: When each arrives, in seconds.
         runs: How long each runs, in seconds; infinite: forever.
-        job_name: Returns kind and name of a row's job.
+        job: The index of each row's job.
+        job_name: Returns kind and name of a job by its index.
     """
 
     templates: Sequence[Happening]
@@ -42,6 +43,7 @@ class JobPart:
     names: Sequence[str]
     at: npt.NDArray[np.float64]
     runs: npt.NDArray[np.float64]
+    job: npt.NDArray[np.int64]
     job_name: Callable[[int], tuple[str, str]]
 
 
@@ -59,7 +61,8 @@ def generated_part(copies: Copies) -> JobPart:
         names=[copies.name(row) for row in range(len(copies))],
         at=copies.at,
         runs=copies.run_seconds,
-        job_name=lambda row: ("Workload", copies.name(row)),
+        job=np.arange(len(copies)),
+        job_name=lambda index: ("Workload", copies.name(index)),
     )
 
 
@@ -105,5 +108,6 @@ def _trace_part(work: str, rows: Submissions) -> JobPart:
         names=[name(row) for row in range(n)],
         at=at,
         runs=runs,
-        job_name=lambda row: ("Workload", name(row)),
+        job=np.arange(n),
+        job_name=lambda index: ("Workload", name(index)),
     )

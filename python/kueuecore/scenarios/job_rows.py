@@ -16,7 +16,8 @@ from kueuecore.jobs import JobsConfiguration
 from kueuecore.manifests import Manifest, object_ref, plain_object
 from kueuecore.scenarios.job_names import NamedWorkloads
 from kueuecore.scenarios.job_parts import JobPart, generated_part, trace_parts
-from kueuecore.scenarios.work import Arrival, DrawnTimes, Work
+from kueuecore.scenarios.job_variants import depends_on_number, numbered, without_own_texts
+from kueuecore.scenarios.work import Arrival, DrawnJobs, Work
 from kueuecore.simulation import Happening, Operation
 from kueuecore.simulation.copies import Copies, joined_names
 from kueuecore.world import World, is_workload
@@ -43,7 +44,7 @@ class JobRows:
         works: The name of each template's work.
         job_names: For each part, returns kind and name of a job by its index.
         part: The part of each row.
-        place: Its index there.
+        index: The index of its job there.
     """
 
     world: World
@@ -52,11 +53,11 @@ class JobRows:
     works: Sequence[str]
     job_names: Sequence[Callable[[int], tuple[str, str]]]
     part: npt.NDArray[np.int64]
-    place: npt.NDArray[np.int64]
+    index: npt.NDArray[np.int64]
 
     def job(self, row: int) -> tuple[str, str]:
         """Return kind and name of a row's job."""
-        return self.job_names[int(self.part[row])](int(self.place[row]))
+        return self.job_names[int(self.part[row])](int(self.index[row]))
 
     @classmethod
     def of(
@@ -85,7 +86,7 @@ class JobRows:
             ManifestError: Kueue's webhooks would refuse a job, or two jobs have the same name.
         """
         drawn = [_Drawn.of(part, seed) for part in work]
-        # Jobs of a work mostly differ only in name: then two of them stand for all.
+        # Jobs of a work mostly differ only in name: then two of them stand for all with the same drawn values.
         ends = [arrival for part in drawn for arrival in part.ends]
         made = _Made.of(given, ends, configuration, trusted=trusted)
         named = [part.workloads(made) for part in drawn]
@@ -109,8 +110,8 @@ class JobRows:
         at = np.concatenate([part.at for part in parts] or [np.empty(0)])
         runs = np.concatenate([part.runs for part in parts] or [np.empty(0)])
         part = np.repeat(np.arange(len(parts)), lengths)
-        place = np.concatenate([np.arange(n) for n in lengths] or [np.empty(0, np.int64)])
-        order = np.argsort(at, kind="stable")
+        index = np.concatenate([part.job for part in parts] or [np.empty(0, np.int64)])
+        order = np.lexsort((index, part, at))
         every = [name for part in parts for name in part.names]
         names, ends = joined_names([every[row] for row in order.tolist()])
         copies = Copies(
@@ -124,7 +125,7 @@ class JobRows:
         )
         works = [name for part in parts for name in part.works]
         return cls(
-            made.world, made.objects, copies, works, [part.job_name for part in parts], part[order], place[order]
+            made.world, made.objects, copies, works, [part.job_name for part in parts], part[order], index[order]
         )
 
 
@@ -165,72 +166,109 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """Work with the times of its jobs."""
+    """Work with what is drawn for its jobs.
+
+    Args:
+        work: The work.
+        jobs: The draws.
+        variants: The combinations of drawn values that occur, each with the indices of its jobs.
+    """
 
     work: Work
-    times: DrawnTimes
+    jobs: DrawnJobs
+    variants: Sequence[tuple[int, npt.NDArray[np.int64]]]
 
     @classmethod
     def of(cls, work: Work, seed: int) -> _Drawn:
-        return cls(work, work.drawn(seed))
+        jobs = work.drawn(seed)
+        order = np.argsort(jobs.variant, kind="stable")
+        variants, starts = np.unique(jobs.variant[order], return_index=True)
+        return cls(work, jobs, list(zip(variants.tolist(), np.split(order, starts[1:]), strict=False)))
 
     @property
     def arrivals(self) -> Sequence[Arrival]:
         """Return all jobs."""
-        return list(map(self._arrival, range(len(self.times))))
+        return [self._arrival(index, variant) for index, variant in enumerate(self.jobs.variant.tolist())]
 
     @property
     def ends(self) -> Sequence[Arrival]:
-        """Return the first job and the last, whose name is the longest; nothing without jobs."""
-        return [self._arrival(row) for row in sorted({0, len(self.times) - 1}) if 0 <= row < len(self.times)]
+        """Return the first job of each variant and the last, whose name is the longest."""
+        return [arrival for variant in self.variants for arrival in self._ends_of(*variant)]
 
-    def _arrival(self, row: int) -> Arrival:
-        return Arrival(job=self.work.job_at(row), at=float(self.times.at[row]), work=self.work.name)
+    def _ends_of(self, variant: int, indices: npt.NDArray[np.int64]) -> Sequence[Arrival]:
+        # With one number in their texts: if a decision depends on numbers, they do not stand for the others.
+        both = dict.fromkeys((int(indices[0]), int(indices[-1])))
+        return [self._arrival(index, variant, number=len(self.jobs)) for index in both]
 
-    def workloads(self, made: _Made) -> NamedWorkloads | None:
-        """Return how the Workloads of all jobs follow from those of the first and the last; None: they do not."""
-        if not (keys := [arrival.key for arrival in self.ends]):
+    def _arrival(self, index: int, variant: int, *, number: int | None = None) -> Arrival:
+        job = self.work.job_at(index, variant, number=number)
+        return Arrival(job=job, at=float(self.jobs.at[index]), work=self.work.name)
+
+    def workloads(self, made: _Made) -> Sequence[NamedWorkloads] | None:
+        """Return how the Workloads of a variant follow from those of its first and last job; None: not all do."""
+        found = [self._workloads_of(made, *variant) for variant in self.variants]
+        named = [workloads for workloads in found if workloads is not None]
+        return named if named and len(named) == len(found) else None
+
+    def _workloads_of(self, made: _Made, variant: int, indices: npt.NDArray[np.int64]) -> NamedWorkloads | None:
+        job = self.work.job_of(variant).object
+        if depends_on_number(job):
             return None
+        keys = [arrival.key for arrival in self._ends_of(variant, indices)]
         first, last = (made.workloads.get(key, ()) for key in (keys[0], keys[-1]))
+        if numbered(job, 1) != job:
+            first, last = ([_without_own_texts(workload) for workload in workloads] for workloads in (first, last))
         return NamedWorkloads.of(first, last, jobs=(keys[0][2], keys[-1][2]), short=made.has_short_names)
 
-    def named_part(self, workloads: NamedWorkloads) -> JobPart:
-        """Return rows that are copies of the first job's Workloads."""
-        n, n_each, kind, job_name = len(self.times), len(workloads.first), self.ends[0].key[0], self.work.job_name
-        templates = workloads.templates(map(job_name, range(n)))
-        fails = np.repeat(self.times.fails, n_each)
-        if workloads.is_one_for_all:
-            ends = (False, True) if fails.any() else (False,)
-            pairs = [(template, end) for end in ends for template in templates]
-            template = np.tile(np.arange(n_each), n) + n_each * fails
-        else:
-            pairs, template = list(zip(templates, fails.tolist(), strict=True)), np.arange(n * n_each)
+    def named_part(self, found: Sequence[NamedWorkloads]) -> JobPart:
+        """Return rows that are copies of the Workloads of each variant's first job."""
+        kind, job_name = text_at(self.work.job.object, "kind"), self.work.job_name
+        templates: list[Happening] = []
+        template, names, job = list[npt.NDArray[np.int64]](), list[str](), list[npt.NDArray[np.int64]]()
+        for workloads, (_, indices) in zip(found, self.variants, strict=True):
+            n_each, jobs = len(workloads.first), list(map(job_name, indices.tolist()))
+            fails = np.repeat(self.jobs.fails[indices], n_each)
+            copied = workloads.templates(jobs)
+            if workloads.is_one_for_all:
+                ends = (False, True) if fails.any() else (False,)
+                pairs = [(manifest, end) for end in ends for manifest in copied]
+                rows = np.tile(np.arange(n_each), len(jobs)) + n_each * fails
+            else:
+                pairs, rows = list(zip(copied, fails.tolist(), strict=True)), np.arange(len(fails))
+            template.append(rows + len(templates))
+            templates += [self._happening(manifest, fails=end) for manifest, end in pairs]
+            names += workloads.names(jobs)
+            job.append(np.repeat(indices, n_each))
+        of_rows = np.concatenate(job)
         return JobPart(
-            templates=[self._happening(template, fails=end) for template, end in pairs],
-            works=[self.work.name] * len(pairs),
-            template=template,
-            names=workloads.names(map(job_name, range(n))),
-            at=np.repeat(self.times.at, n_each),
-            runs=np.repeat(self.times.runs, n_each),
-            job_name=lambda row: (kind, job_name(row // n_each)),
+            templates=templates,
+            works=[self.work.name] * len(templates),
+            template=np.concatenate(template),
+            names=names,
+            at=self.jobs.at[of_rows],
+            runs=self.jobs.runs[of_rows],
+            job=of_rows,
+            job_name=lambda index: (kind, job_name(index)),
         )
 
     def part(self, made: _Made) -> JobPart:
         """Return rows for jobs that get no Workload, or different ones."""
+        kind, job_name = text_at(self.work.job.object, "kind"), self.work.job_name
         rows = [
-            (row, arrival.key, workload)
-            for row, arrival in enumerate(self.arrivals)
+            (index, workload)
+            for index, arrival in enumerate(self.arrivals)
             for workload in made.workloads.get(arrival.key, ())
         ]
-        places = np.array([row for row, _, _ in rows], np.int64)
+        job = np.array([index for index, _ in rows], np.int64)
         return JobPart(
-            templates=[self._happening(workload, fails=bool(self.times.fails[row])) for row, _, workload in rows],
+            templates=[self._happening(workload, fails=bool(self.jobs.fails[index])) for index, workload in rows],
             works=[self.work.name] * len(rows),
             template=np.arange(len(rows)),
-            names=[_name_of(workload) for _, _, workload in rows],
-            at=self.times.at[places],
-            runs=self.times.runs[places],
-            job_name=lambda row: (rows[row][1][0], rows[row][1][2]),
+            names=[_name_of(workload) for _, workload in rows],
+            at=self.jobs.at[job],
+            runs=self.jobs.runs[job],
+            job=job,
+            job_name=lambda index: (kind, job_name(index)),
         )
 
     def _happening(self, workload: Manifest, *, fails: bool) -> Happening:
@@ -259,9 +297,13 @@ def _check_names(parts: Sequence[JobPart], work: Sequence[Work]) -> None:
                 name_of_work = part.works[template]
                 if homes[template] and taken.setdefault(name, name_of_work) != name_of_work:
                     detail = f"work {taken[name]} and work {name_of_work} both have a job of this name"
-                    job = work[index - offset].job_at(row) if index >= offset else Manifest({})
+                    job = work[index - offset].job_at(int(part.job[row])) if index >= offset else Manifest({})
                     remedy = "rename one of them"
                     raise ManifestError([job.problem(detail, field="metadata.name", remedy=remedy)])
+
+
+def _without_own_texts(workload: Manifest) -> Manifest:
+    return replace(workload, object=without_own_texts(workload.object))
 
 
 def _namespace(template: Happening) -> str:

@@ -220,7 +220,7 @@ class _Course:
         if key in self._objects:
             return self._objects[key]
         for work in self._scenario.work:
-            job = work.job_named(target.name)
+            job = work.job_named(target.name, self._scenario.seed)
             if job is not None and _key(job.object) == key:
                 return job
         there = sorted(name for kind, _, name in self._objects if kind == target.kind)[:3]

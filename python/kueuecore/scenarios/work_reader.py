@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kueuecore._fields import Fields
+from kueuecore._fields import Fields, shown
 from kueuecore._json import JsonValue, text_at
 from kueuecore.manifests import Manifest
 from kueuecore.scenarios.arrival_reader import metadata_problems, read_early_ends, read_hourly_arrivals
 from kueuecore.scenarios.distributions import Span
+from kueuecore.scenarios.job_variants import NUMBER
 from kueuecore.scenarios.spans import read_spans
+from kueuecore.scenarios.variation_reader import read_variations
 from kueuecore.scenarios.work import Work
 from kueuecore.simulation import JobPlan, NodeLoss
 
@@ -48,6 +50,9 @@ def read_work(
     name = section.text("name") or text_at(job.object, "metadata", "name")
     if found and not name:
         section.complain("name", "Required value", "write a name for the jobs")
+    if NUMBER in name:
+        remedy = "jobs get their number at the end of their name: write the name alone"
+        section.complain("name", f"Invalid value: {shown(name)}", remedy)
     work = Work(
         name=name or str(index),
         job=job,
@@ -57,6 +62,7 @@ def read_work(
         runs=read_spans(section, "runs"),
         by_hour=read_hourly_arrivals(section, start=start, until=until, most=_MAX_JOBS),
         fails=read_early_ends(section),
+        varies=read_variations(section, job.object, most=_MAX_JOBS),
         plan=JobPlan(
             linger_seconds=section.seconds("lingers"),
             save_seconds=section.seconds("saves"),

@@ -101,6 +101,7 @@ ONE_CLUSTER: dict[str, Any] = {
             "lingers": "1m",
             "nodeLoss": "Waits",
             "fails": {"share": 0.5, "after": {"gamma": {"shape": 2, "scale": 30}}},
+            "varies": [{"field": "spec.parallelism", "values": [1], "weights": [1], "inOrder": False}],
         },
         {
             "name": "b",
