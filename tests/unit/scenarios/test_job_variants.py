@@ -90,7 +90,8 @@ def test_the_number_of_a_job_is_in_all_its_texts() -> None:
     assert len(rows.copies.templates) == 1
     # What stands for all of them has the number of none.
     (pod_set,) = list_at(rows.copies.manifest(7, start=0).object, "spec", "podSets")
-    assert "args" not in object_at(*list_at(pod_set, "template", "spec", "containers"))
+    (container,) = list_at(pod_set, "template", "spec", "containers")
+    assert "args" not in object_at(container)
 
 
 def test_each_job_is_read_if_a_decision_depends_on_its_number() -> None:

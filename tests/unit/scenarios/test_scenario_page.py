@@ -12,7 +12,10 @@ from kueuecore.scenarios import read_scenario
 from tests.regressions.scenarios import EXAMPLES, HEAD, JOB
 
 PAGE = (EXAMPLES.parent / "docs/scenarios.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.M | re.S)
+BLOCKS = [
+    pytest.param(found[1], id=f"line {PAGE.count(chr(10), 0, found.start()) + 2}")
+    for found in re.finditer(r"^```yaml\n(.*?)^```$", PAGE, re.M | re.S)
+]
 COHORT = """---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: Cohort
@@ -25,7 +28,7 @@ spec:
 FLAVOR = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: spot}}\n"
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.split(":")[0])
+@pytest.mark.parametrize("block", BLOCKS)
 def test_every_block_is_a_scenario_or_a_part_of_one(block: str, tmp_path: Path) -> None:
     queues = (EXAMPLES / "scenario/queues.yaml").read_text(encoding="utf-8")
     files = {"job.yaml": JOB, "queues.yaml": queues + COHORT, "dump.yaml": queues, "more-queues.yaml": FLAVOR}
