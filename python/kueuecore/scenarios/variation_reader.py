@@ -12,6 +12,7 @@ from kueuecore.scenarios.spans import read_weights
 __all__ = ["read_variations"]
 
 _FORM = 'write a path in the job, such as spec.parallelism or metadata.labels["kueue.x-k8s.io/priority-class"]'
+_OF_ALL = (("apiVersion",), ("kind",), ("metadata", "name"))
 
 
 def read_variations(section: Fields, job: JsonObject, *, most: int) -> tuple[Variation, ...]:
@@ -58,10 +59,7 @@ def _check(fields: Fields, variation: Variation, job: JsonObject) -> None:
         except ValueError as error:
             fields.complain("field", f"Invalid value: {shown(variation.field)}: {error}", _FORM)
             return
-        if any(text_at(varied, name) != text_at(job, name) for name in ("apiVersion", "kind")):
-            remedy = "jobs of a work have one kind: write work for each kind"
+        if any(text_at(varied, *path) != text_at(job, *path) for path in _OF_ALL):
+            remedy = "jobs of a work have one kind, and are named after it: write work for each kind"
             fields.complain("field", f"Invalid value: {shown(variation.field)}", remedy)
-            return
-        if not isinstance(varied.get("metadata", {}), dict):
-            fields.complain(f"values[{place}]", "metadata must be a mapping", "write a field below it")
             return

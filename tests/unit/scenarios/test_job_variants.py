@@ -139,7 +139,8 @@ def test_jobs_of_a_fleet_differ_too(read: Read) -> None:
             'varies[0].field: Invalid value: "[0]": a path must start with the name of a field',
         ),
         ("varies: [{field: kind, values: [Pod]}]", 'varies[0].field: Invalid value: "kind"'),
-        ("varies: [{field: metadata, values: [1]}]", "varies[0].values[0]: metadata must be a mapping"),
+        ("varies: [{field: metadata.name, values: [a]}]", 'varies[0].field: Invalid value: "metadata.name"'),
+        ("varies: [{field: metadata, values: [1]}]", 'varies[0].field: Invalid value: "metadata"'),
         (
             "varies: [{field: spec.x, values: [1]}, {field: spec.x, values: [2]}]",
             'varies[1].field: Duplicate value: "spec.x"',
