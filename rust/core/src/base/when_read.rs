@@ -2,5 +2,5 @@
 
 use std::sync::LazyLock;
 
-/// From what it is worked out is kept until then.
+/// What it is worked out from is kept until then.
 pub type WhenRead<T> = LazyLock<T, Box<dyn FnOnce() -> T + Send + Sync>>;
