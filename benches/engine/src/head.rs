@@ -30,7 +30,7 @@ impl Head<'_> {
     pub fn victims(&mut self, assignment: &Assignment) -> Vec<Target> {
         let requests = assignment.requests_to_preempt_for(&self.candidate, self.world.names, self.world.config.changes);
         let demand = Demand::of_assignment(assignment, &requests, self.tree);
-        find_targets(&self.world, self.tree, &self.preemptor, &demand)
+        find_targets(&self.world, self.tree, &self.preemptor, &demand).targets
     }
 
     /// One flavor assignment, and the victims for it, as a cycle looks for both: with one oracle.

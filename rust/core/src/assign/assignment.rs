@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::plan::{Chosen, Found, Plan, PlanKey};
 use super::pod_set::{Delay, FlavorChoice, Grant, PodSetAssignment};
 use super::{
-    Candidate, FlavorId, Mode, NoFitReason, Observing, QueueRules, Reason, ScanProgress, Usage, no_fit_reason,
+    Attempt, Candidate, FlavorId, Mode, NoFitReason, Observing, QueueRules, Reason, ScanProgress, Usage, no_fit_reason,
 };
 use crate::base::changes::{Change, Changes};
 use crate::base::names::Names;
@@ -185,17 +185,13 @@ impl Assignment {
         }
     }
 
-    /// Was each evaluated flavor chosen, without borrowing? `false` if that takes a closer look.
+    /// Does it fit with the first flavors that were tried, without borrowing?
     pub(crate) fn takes_the_first(&self) -> bool {
-        matches!(&self.found, Outcome::Planned(plan, found) if plan.takes_the_first(found))
-    }
-
-    /// The same, whatever it takes to find out.
-    pub(crate) fn surely_takes_the_first(&self) -> bool {
-        let is_plain = |pod_set: &PodSetAssignment| {
-            pod_set.attempts.iter().all(|attempt| attempt.mode == Mode::Fit && attempt.level == 0)
+        let takes_the_first = match &self.found {
+            Outcome::Planned(plan, found) => plan.takes_the_first(found),
+            Outcome::Full(pod_sets) => !pod_sets.iter().flat_map(|it| &it.attempts).any(Attempt::is_notable),
         };
-        self.mode == Mode::Fit && self.pod_sets().iter().all(is_plain)
+        takes_the_first && self.mode == Mode::Fit
     }
 
     /// Where the flavor scans ended: by pod set, or in the order in which groups were evaluated.

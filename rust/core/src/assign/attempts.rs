@@ -74,6 +74,11 @@ impl Attempt {
         }
     }
 
+    /// Was the flavor passed over, or does it borrow?
+    pub(crate) fn is_notable(&self) -> bool {
+        self.mode != Mode::Fit || self.level > 0
+    }
+
     /// Adds a reason.
     pub(super) fn object(&mut self, reason: Reason, no_fit_reason: NoFitReason) {
         self.reasons.push(reason);

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::assign::{Assignment, Attempt, Mode, Possibility};
+use crate::assign::{Assignment, Attempt, Mode, PodSetAssignment, Possibility};
 use crate::base::names::Names;
 use crate::base::shared::Shared;
+use crate::base::when_read::WhenRead;
 use crate::objects::PodSet;
 use crate::objects::message::{Considered, ConsideredFlavor, Message, Misfit, NoFit, Why};
 
@@ -38,31 +39,31 @@ pub fn by_flavor_name<'a>(names: &Names, attempts: &'a [Attempt]) -> Vec<&'a Att
 /// §7).
 pub(crate) fn quota_reserved(
     names: &Names,
-    assignment: &Assignment,
+    assignment: &Arc<Assignment>,
     pod_sets: &Shared<Vec<PodSet>>,
     queue: Arc<str>,
     wait_ns: i64,
 ) -> Message {
-    let mut flavors = Vec::new();
-    // Nearly all do, and this avoids reading the attempts.
     if assignment.takes_the_first() {
         return Message::QuotaReservedAfter { queue, wait_ns };
     }
-    for pod_set in assignment.pod_sets().iter() {
-        for attempt in pod_set.attempts.iter().filter(|attempt| attempt.mode != Mode::Fit || attempt.level != 0) {
-            let considered = ConsideredFlavor {
-                flavor: attempt.flavor,
-                mode: attempt.mode.as_str(),
-                possibility: attempt.possibility.map(Possibility::as_str),
-                level: attempt.level,
-                reasons: attempt.reasons.clone(),
-            };
-            flavors.push((pod_set.index, considered));
-        }
-    }
-    if flavors.is_empty() {
-        return Message::QuotaReservedAfter { queue, wait_ns };
-    }
+    let assignment = Arc::clone(assignment);
+    let flavors = WhenRead::new(Box::new(move || considered_flavors(&assignment)));
     let (pod_sets, lexicon) = (pod_sets.clone(), names.lexicon());
     Message::QuotaReservedAmong(Arc::new(Considered { queue, wait_ns, pod_sets, flavors, lexicon }))
+}
+
+fn considered_flavors(assignment: &Assignment) -> Vec<(usize, ConsideredFlavor)> {
+    let of_pod_set = |pod_set: &PodSetAssignment| {
+        let notable = pod_set.attempts.iter().filter(|attempt| attempt.is_notable());
+        let considered = |attempt: &Attempt| ConsideredFlavor {
+            flavor: attempt.flavor,
+            mode: attempt.mode.as_str(),
+            possibility: attempt.possibility.map(Possibility::as_str),
+            level: attempt.level,
+            reasons: attempt.reasons.clone(),
+        };
+        notable.map(|attempt| (pod_set.index, considered(attempt))).collect::<Vec<_>>()
+    };
+    assignment.pod_sets().iter().flat_map(of_pod_set).collect()
 }

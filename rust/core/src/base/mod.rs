@@ -14,3 +14,4 @@ pub mod releases;
 pub mod shared;
 pub mod sorted;
 pub mod text;
+pub mod when_read;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -10,8 +10,7 @@ use super::fields::{always, resources};
 use super::kinds::{ResourceList, StringMap};
 use super::topology::TopologyAssignment;
 use crate::base::shared::Shared;
-
-type Make = Box<dyn FnOnce() -> Vec<PodSetAssignment> + Send + Sync>;
+use crate::base::when_read::WhenRead;
 
 /// One entry of `status.admission.podSetAssignments`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -41,13 +40,13 @@ pub struct PodSetAssignments(Arc<Assignments>);
 struct Assignments {
     waits_for_topology: bool,
     is_placed: bool,
-    list: LazyLock<Vec<PodSetAssignment>, Make>,
+    list: WhenRead<Vec<PodSetAssignment>>,
 }
 
 impl PodSetAssignments {
     /// Assignments that `make` builds on demand; none is placed or waits for a placement.
     pub(crate) fn when_read(make: impl FnOnce() -> Vec<PodSetAssignment> + Send + Sync + 'static) -> Self {
-        let list = LazyLock::new(Box::new(make) as Make);
+        let list = WhenRead::new(Box::new(make));
         Self(Arc::new(Assignments { waits_for_topology: false, is_placed: false, list }))
     }
 
@@ -78,7 +77,7 @@ impl From<Vec<PodSetAssignment>> for PodSetAssignments {
             |it: &PodSetAssignment| it.topology_assignment.is_none() && it.delayed_topology_request == "Pending";
         let waits_for_topology = list.iter().any(waits);
         let is_placed = list.iter().any(|it| it.topology_assignment.is_some());
-        Self(Arc::new(Assignments { waits_for_topology, is_placed, list: LazyLock::new(Box::new(|| list)) }))
+        Self(Arc::new(Assignments { waits_for_topology, is_placed, list: WhenRead::new(Box::new(|| list)) }))
     }
 }
 

@@ -17,6 +17,7 @@ use crate::base::key::Key;
 use crate::base::names::Lexicon;
 use crate::base::shared::Shared;
 use crate::base::text::Text;
+use crate::base::when_read::WhenRead;
 
 /// A message. Two are equal if their texts are; equal codes are the fast path.
 #[derive(Clone)]
@@ -230,7 +231,7 @@ pub struct Considered {
     /// The pod sets of the workload.
     pub pod_sets: Shared<Vec<PodSet>>,
     /// Indexes of pod sets, in order, with the flavors that were skipped or that borrow.
-    pub flavors: Vec<(usize, ConsideredFlavor)>,
+    pub flavors: WhenRead<Vec<(usize, ConsideredFlavor)>>,
     /// The names of ids.
     pub lexicon: Arc<Lexicon>,
 }

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::candidates::{Allowed, Candidate, Merged, Wanted, allowed};
 use super::hope::{is_hopeless, patience};
 use super::removals::{Removals, Removed};
-use super::{Demand, Preemptor, World, borrow_within_cohort, minimise, restore};
+use super::{Demand, Found, Preemptor, World, borrow_within_cohort, minimise, restore};
 use crate::base::amount::Amount;
 use crate::base::ids::QueueId;
 use crate::objects::{Preemption, PreemptionPolicy};
@@ -13,7 +13,6 @@ use crate::quota::forest::NodeId;
 use crate::quota::tree::{Row, Tree};
 use crate::state::searches::{Holder, Spared};
 use crate::status::reasons;
-use crate::workloads::charge::Target;
 
 /// How a candidate may be preempted (rules/04 §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,12 +54,12 @@ pub(super) fn find_targets(
     preemptor: &Preemptor,
     demand: &Demand,
     wanted: &Wanted<'_>,
-) -> Vec<Target> {
-    let Some(preemption) = &world.queues[preemptor.queue].rules.preemption else { return Vec::new() };
+) -> Found {
+    let Some(preemption) = &world.queues[preemptor.queue].rules.preemption else { return Found::default() };
     let others = collect(world, tree, preemptor, demand, preemption);
     let search = Search { world, wanted, preemptor, demand, preemption, others: &others };
     if !search.has_candidates() {
-        return Vec::new();
+        return Found::default();
     }
     // All or nothing: an attempt whose candidates are not enough leaves no victims (rules/04 §4.4).
     for &allow_borrowing in search.attempts(tree) {
@@ -70,14 +69,14 @@ pub(super) fn find_targets(
         if fits {
             minimise(tree, preemptor, demand, allow_borrowing, &mut removed);
         }
-        let targets = removed.targets();
-        restore(world, tree, mark, &targets);
+        let found = Found { targets: removed.targets(), level: demand.level(tree, preemptor.row) };
+        restore(world, tree, mark, &found.targets);
         if fits {
             debug_assert!(!search.is_hopeless(tree), "some candidates were enough, so all are");
-            return targets;
+            return found;
         }
     }
-    Vec::new()
+    Found::default()
 }
 
 /// The other ClusterQueues whose workloads may be candidates (rules/04 §4.2).

@@ -7,7 +7,7 @@ use super::candidates::{Wanted, allowed};
 use super::hope::{is_hopeless, patience};
 use super::order::{Order, Victim, Victims};
 use super::removals::Removals;
-use super::{Demand, Preemptor, World, minimise, restore, within_nominal_gate};
+use super::{Demand, Found, Preemptor, World, minimise, restore, within_nominal_gate};
 use crate::base::gates::Gate;
 use crate::objects::config::PreemptionStrategy;
 use crate::objects::{Preemption, PreemptionPolicy};
@@ -16,7 +16,7 @@ use crate::quota::share::Share;
 use crate::quota::tree::{Row, Tree};
 use crate::state::searches::{Comparison, Contender, Holder, Spared};
 use crate::status::reasons;
-use crate::workloads::charge::{CandidateKey, Target};
+use crate::workloads::charge::CandidateKey;
 
 pub(super) fn find_targets(
     world: &World<'_>,
@@ -25,10 +25,10 @@ pub(super) fn find_targets(
     demand: &Demand,
     wanted: &Wanted<'_>,
     strategies: &[PreemptionStrategy],
-) -> Vec<Target> {
+) -> Found {
     let queues = collect(world, tree, preemptor, demand, wanted);
     if queues.is_empty() {
-        return Vec::new();
+        return Found::default();
     }
     let mark = tree.mark();
     let own_path: Vec<NodeId> = world.forest.path(preemptor.node).collect();
@@ -62,9 +62,9 @@ pub(super) fn find_targets(
         // Only checks whether the workload still fits, not whether the remaining victims are fair (rules/04 §5.2).
         minimise(tree, preemptor, demand, true, &mut removed);
     }
-    let targets = removed.targets();
-    restore(world, tree, mark, &targets);
-    if fits { targets } else { Vec::new() }
+    let found = Found { targets: removed.targets(), level: demand.level(tree, preemptor.row) };
+    restore(world, tree, mark, &found.targets);
+    if fits { found } else { Found::default() }
 }
 
 /// Does a ClusterQueue exceed its nominal quota of anything contested?

@@ -144,6 +144,12 @@ impl Demand {
         self.shortage(tree, row, allow_borrowing).is_none()
     }
 
+    /// The borrowing level.
+    fn level(&self, tree: &Tree, row: Row) -> u32 {
+        let level = |&(column, amount): &(Option<_>, _)| tree.room(row, column?, amount).level.into();
+        self.requests.iter().filter_map(level).max().unwrap_or(0)
+    }
+
     /// The first request that does not fit; `None`: everything fits.
     fn shortage(&self, tree: &Tree, row: Row, allow_borrowing: bool) -> Option<Shortage> {
         self.requests.iter().find_map(|&(column, amount)| {
@@ -161,6 +167,15 @@ impl Demand {
             (missing > Amount::ZERO).then_some(Shortage { of: Some(tree.columns()[column]), amount: least })
         })
     }
+}
+
+/// The result of a search: nothing if no set of candidates makes enough room.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The workloads to preempt, in Kueue's order.
+    pub targets: Vec<Target>,
+    /// How far up the tree the preemptor borrows once they are gone.
+    level: u32,
 }
 
 /// How much of a flavor-resource is missing. A lower bound: freeing less, anywhere in the tree, cannot help.
@@ -181,14 +196,14 @@ impl Shortage {
     }
 }
 
-/// The workloads to preempt, in Kueue's order; none if no set of candidates makes enough room.
-pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
+/// Searches for workloads to preempt.
+pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Found {
     let Some(recorder) = world.recorder else { return search(world, tree, preemptor, demand) };
     let holders = holders(world, tree, preemptor, demand);
     recorder.begin(Search::new(demand.flavor_resources.clone(), holders, world.placing.is_some()));
-    let targets = search(world, tree, preemptor, demand);
-    recorder.end(&targets);
-    targets
+    let found = search(world, tree, preemptor, demand);
+    recorder.end(&found.targets);
+    found
 }
 
 /// A search that is not made, because the preemptor would exceed its nominal quota and may not preempt for that
@@ -216,9 +231,9 @@ fn holders(world: &World<'_>, tree: &Tree, preemptor: &Preemptor, demand: &Deman
     }
 }
 
-fn search(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
+fn search(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Found {
     if !may_preempt(world, preemptor) {
-        return Vec::new();
+        return Found::default();
     }
     let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
     match &world.config.fair_sharing {
@@ -353,7 +368,7 @@ pub struct Simulation<'a> {
     world: World<'a>,
     preemptor: Preemptor,
     /// The last search and its result.
-    last: Option<(Demand, Vec<Target>)>,
+    last: Option<(Demand, Found)>,
 }
 
 impl<'a> Simulation<'a> {
@@ -362,23 +377,24 @@ impl<'a> Simulation<'a> {
         Self { world, preemptor, last: None }
     }
 
-    /// [`find_targets`] on the tree of the assignment. A search restores the tree, so the same search has the same
-    /// result: a request for one resource was already searched when its flavor was chosen.
+    /// [`find_targets`] on the tree of the assignment.
     pub fn targets(&mut self, tree: &mut Tree, demand: Demand) -> Vec<Target> {
-        match &self.last {
-            Some((last, found)) if *last == demand && !tree.has_saturated() => found.clone(),
-            _ => {
-                let found = find_targets(&self.world, tree, &self.preemptor, &demand);
-                self.last = Some((demand, found.clone()));
-                found
-            }
-        }
+        self.find(tree, demand).targets.clone()
+    }
+
+    /// A search restores the tree, so the same search has the same result: a request for one resource was already
+    /// searched when its flavor was chosen.
+    fn find(&mut self, tree: &mut Tree, demand: Demand) -> &Found {
+        let last = self.last.take().filter(|(last, _)| *last == demand && !tree.has_saturated());
+        let found = last.map(|(_, found)| found);
+        let found = found.unwrap_or_else(|| find_targets(&self.world, tree, &self.preemptor, &demand));
+        &self.last.insert((demand, found)).1
     }
 
     /// The same if the preemptor must be placed, too.
     pub fn targets_with_place(&self, tree: &mut Tree, demand: &Demand, placing: &dyn Placing) -> Vec<Target> {
         let world = World { placing: Some(placing), ..self.world };
-        find_targets(&world, tree, &self.preemptor, demand)
+        find_targets(&world, tree, &self.preemptor, demand).targets
     }
 }
 
@@ -395,20 +411,27 @@ impl Oracle for Simulation<'_> {
             return (Possibility::NoCandidates, level);
         }
         let demand = Demand::new(tree, vec![column], vec![(Some(column), amount)]);
-        let targets = self.targets(tree, demand);
-        if targets.is_empty() {
-            // A search undoes its trials, except for sums that saturated meanwhile.
-            let level = if tree.has_saturated() { tree.room(row, column, amount).level } else { level };
-            return (Possibility::NoCandidates, level);
-        }
-        let mark = tree.mark();
-        for target in &targets {
-            remove_workload(&self.world, tree, target.queue, target.workload);
-        }
-        let level = tree.room(row, column, amount).level;
-        restore(&self.world, tree, mark, &targets);
-        let own = targets.iter().any(|t| t.queue == self.preemptor.queue);
-        (if own { Possibility::Preempt } else { Possibility::Reclaim }, level)
+        let (world, queue) = (self.world, self.preemptor.queue);
+        let Found { targets, level: found_level } = self.find(tree, demand);
+        let look_again = |tree: &mut Tree| {
+            let mark = tree.mark();
+            for target in targets {
+                remove_workload(&world, tree, target.queue, target.workload);
+            }
+            let level = tree.room(row, column, amount).level;
+            restore(&world, tree, mark, targets);
+            level
+        };
+        let level = if targets.is_empty() { level } else { *found_level };
+        // A search undoes its trials, except for sums that saturated meanwhile.
+        let level = if tree.has_saturated() { look_again(tree) } else { level };
+        debug_assert!(tree.has_saturated() || level == look_again(tree), "the same once targets are taken out anew");
+        let possibility = match &targets[..] {
+            [] => Possibility::NoCandidates,
+            _ if targets.iter().any(|target| target.queue == queue) => Possibility::Preempt,
+            _ => Possibility::Reclaim,
+        };
+        (possibility, level)
     }
 
     fn may_borrow(&self, fr: FlavorResourceId) -> bool {

@@ -134,7 +134,6 @@ impl State {
             self.ledger.forest.tree_mut(tree).rollback(mark);
         }
         self.nodes.sites.rollback_all();
-        self.show_victims(&cycle.victims);
     }
 
     /// Writes the decisions, with all trial usage rolled back.
@@ -172,6 +171,7 @@ impl State {
         for (from, to) in std::mem::take(&mut cycle.migrations) {
             self.write_migration(from, to, now, &mut cycle.decision);
         }
+        self.show_victims(&cycle.victims);
     }
 
     /// Returns the pending heads to their queues, then writes why: table by table.

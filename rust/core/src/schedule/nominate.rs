@@ -207,7 +207,7 @@ impl State {
             return None;
         }
         let object = self.queues[entry.queue].settled.as_ref()?;
-        let named = object.meta.annotations.get(PREEMPTION_CONFIG).filter(|_| !assignment.surely_takes_the_first())?;
+        let named = object.meta.annotations.get(PREEMPTION_CONFIG).filter(|_| !assignment.takes_the_first())?;
         let field = format!("metadata.annotations[{PREEMPTION_CONFIG}]");
         let queue = &object.meta.name;
         let message = format!(

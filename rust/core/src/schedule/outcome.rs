@@ -38,7 +38,7 @@ impl State {
         (Admission { cluster_queue, pod_set_assignments: assigned.pod_set_assignments.clone() }.into(), assigned)
     }
 
-    /// Notes a reservation. Its event is worded now, while the assignment is known.
+    /// Notes a reservation, with its event.
     pub(crate) fn note_reservation(&mut self, entry: &Entry, cycle: &mut Cycle) {
         let (admission, assigned) = self.admission(entry);
         let record = self.workloads.get(entry.workload);

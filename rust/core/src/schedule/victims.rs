@@ -175,8 +175,10 @@ impl State {
 
     /// Shows all victims to searches again.
     pub(crate) fn show_victims(&mut self, victims: &Victims) {
+        let Self { queues, workloads, names, .. } = self;
+        let key = |id| &workloads.get(id).charge.as_ref().expect("a candidate holds quota").candidate;
         for &queue in victims.of_trees.values().flat_map(|victims| &victims.hidden_in) {
-            self.queues[queue].candidates.show_hidden(&self.names);
+            queues[queue].candidates.show_hidden(names, key);
         }
     }
 }

@@ -429,8 +429,7 @@ impl State {
         let queue = charge.queue;
         let candidate = self.candidate_key(workload, Arc::clone(&charge.candidate.uses));
         let record = &mut self.queues[queue];
-        record.candidates.remove(&self.names, &charge.candidate);
-        record.candidates.insert(&self.names, &candidate);
+        record.candidates.rank(&self.names, &charge.candidate, &candidate);
         self.workloads.get_mut(workload).charge = Some(Arc::new(Charge { candidate, ..Charge::clone(&charge) }));
         self.note_turn(workload);
         if let Some(node) = self.queues[queue].node {

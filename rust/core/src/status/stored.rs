@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::base::names::{Lexicon, Names};
+use crate::base::shared::Shared;
 use crate::base::text::Text;
+use crate::base::when_read::WhenRead;
 use crate::objects::message::{Considered, Message, NoFit, Path, Preemption, Reason, Why};
 use crate::snapshot::{Damage, Reader, Stored, Writer, pooled, stored};
 use crate::status::activeness::{Activeness, QueueStatus};
@@ -132,15 +134,12 @@ impl Stored for Considered {
     }
 
     fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
-        let it = Self {
-            lexicon: Arc::clone(&from.lexicon),
-            queue: Stored::read_from(from)?,
-            wait_ns: Stored::read_from(from)?,
-            pod_sets: Stored::read_from(from)?,
-            flavors: Stored::read_from(from)?,
-        };
-        from.check(it.flavors.iter().all(|(index, _)| *index < it.pod_sets.len()), "a pod set that is not there")?;
-        Ok(it)
+        let (queue, wait_ns) = (Stored::read_from(from)?, Stored::read_from(from)?);
+        let (pod_sets, flavors): (Shared<Vec<_>>, Vec<(usize, _)>) =
+            (Stored::read_from(from)?, Stored::read_from(from)?);
+        from.check(flavors.iter().all(|(index, _)| *index < pod_sets.len()), "a pod set that is not there")?;
+        let flavors = WhenRead::new(Box::new(|| flavors));
+        Ok(Self { queue, wait_ns, pod_sets, flavors, lexicon: Arc::clone(&from.lexicon) })
     }
 }
 

@@ -25,8 +25,8 @@ pub struct Candidates {
     of_flavors: SmallVec<[OfFlavor; 1]>,
     /// Those that use no flavor.
     idle: BTreeSet<WorkloadId>,
-    /// The victims of a cycle, hidden from its later searches.
-    hidden: Vec<CandidateKey>,
+    /// The victims of a cycle, hidden from its later searches: listed nowhere else.
+    hidden: BTreeSet<WorkloadId>,
 }
 
 /// Users of a flavor, in the order in which they would be preempted.
@@ -64,6 +64,9 @@ impl Candidates {
 
     /// Removes a candidate.
     pub(crate) fn remove(&mut self, names: &Names, key: &CandidateKey) {
+        if self.hidden.remove(&key.id) {
+            return;
+        }
         for flavor in flavors(names, &key.uses) {
             let of_flavor = self.of_flavors.iter_mut().find(|it| it.flavor == flavor);
             of_flavor.expect("it stands with each of its flavors").remove(names, key);
@@ -73,21 +76,29 @@ impl Candidates {
         }
     }
 
+    /// Gives a candidate another key; one that is hidden is listed under it once it is shown.
+    pub(crate) fn rank(&mut self, names: &Names, old: &CandidateKey, new: &CandidateKey) {
+        if !self.hidden.contains(&old.id) {
+            self.remove(names, old);
+            self.insert(names, new);
+        }
+    }
+
     /// Hides a candidate from searches until [`Candidates::show_hidden`].
     pub(crate) fn hide(&mut self, names: &Names, key: &CandidateKey) {
         self.remove(names, key);
-        self.hidden.push(key.clone());
+        self.hidden.insert(key.id);
     }
 
     /// The hidden candidates.
-    pub(crate) fn hidden(&self) -> impl Iterator<Item = &WorkloadId> {
-        self.hidden.iter().map(|key| &key.id)
+    pub(crate) fn hidden(&self) -> &BTreeSet<WorkloadId> {
+        &self.hidden
     }
 
-    /// Shows the hidden candidates again.
-    pub(crate) fn show_hidden(&mut self, names: &Names) {
-        for key in std::mem::take(&mut self.hidden) {
-            self.insert(names, &key);
+    /// Shows the hidden candidates again, under the keys that they have now.
+    pub(crate) fn show_hidden<'a>(&mut self, names: &Names, key: impl Fn(WorkloadId) -> &'a CandidateKey) {
+        for id in std::mem::take(&mut self.hidden) {
+            self.insert(names, key(id));
         }
     }
 
@@ -99,8 +110,8 @@ impl Candidates {
 
     /// All workloads, hidden or not.
     pub fn workloads(&self) -> BTreeSet<WorkloadId> {
-        let keys = self.of_flavors.iter().flat_map(|it| &it.keys).chain(&self.hidden);
-        keys.map(|key| key.id).chain(self.idle.iter().copied()).collect()
+        let listed = self.of_flavors.iter().flat_map(|it| &it.keys).map(|key| key.id);
+        listed.chain(self.idle.iter().chain(&self.hidden).copied()).collect()
     }
 
     /// Users of a flavor, in order.
@@ -220,7 +231,7 @@ mod tests {
         all.hide(&names, &keys[1]);
         assert_eq!(seen(&all, &names), [(vec![1], 0), (vec![3], 3)]);
         assert_eq!(all.workloads().len(), 4, "hidden ones hold their quota");
-        all.show_hidden(&names);
+        all.show_hidden(&names, |_| &keys[1]);
         assert_eq!(seen(&all, &names), whole);
         keys.iter().for_each(|key| all.remove(&names, key));
         assert_eq!(seen(&all, &names), [(vec![], 0), (vec![], 0)]);

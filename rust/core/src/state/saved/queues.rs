@@ -43,7 +43,7 @@ impl State {
                 reserved.write_to(out);
                 admitted.write_to(out);
             }
-            out.list(record.candidates.hidden().collect::<Vec<_>>().into_iter());
+            out.list(record.candidates.hidden().iter());
         }
     }
 
@@ -187,7 +187,7 @@ impl State {
         for workload in from.list(WorkloadId::read_from)? {
             let charge = self.workloads.get(workload).charge.as_ref().filter(|charge| charge.queue == id);
             let Some(charge) = charge else { return Err(from.damage("a victim that holds no quota")) };
-            from.check(!self.queues[id].candidates.hidden().any(|hidden| *hidden == workload), "a victim twice")?;
+            from.check(!self.queues[id].candidates.hidden().contains(&workload), "a victim twice")?;
             self.queues[id].candidates.hide(&self.names, &charge.candidate);
         }
         Ok(())

@@ -6,6 +6,7 @@ use super::*;
 use crate::base::ids::{FlavorId, FlavorResourceId, QueueId};
 use crate::base::key::Key;
 use crate::base::names::Names;
+use crate::base::when_read::WhenRead;
 use crate::objects::PodSet;
 
 #[test]
@@ -70,7 +71,7 @@ fn all(names: &Names) -> Vec<Message> {
             queue,
             wait_ns: 0,
             pod_sets,
-            flavors: vec![(0, it)],
+            flavors: WhenRead::new(Box::new(|| vec![(0, it)])),
             lexicon,
         }))
     };
