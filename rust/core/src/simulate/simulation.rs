@@ -253,8 +253,10 @@ impl Simulation {
             if interrupted(self) {
                 return Turn::Done(Ending::Interrupted);
             }
-            let is_late = |time: Time| until.is_some_and(|until| time > until);
-            if self.then.is_none() && self.next_time(engine).is_some_and(is_late) {
+            if let Some(until) = until
+                && self.then.is_none()
+                && self.next_time(engine).is_some_and(|time| time > until)
+            {
                 return Turn::Done(Ending::Complete);
             }
             let turn = self.step(engine);

@@ -34,6 +34,9 @@ impl Simulation {
     /// Records what has changed since the last call.
     pub(super) fn note_quotas(&mut self, engine: &mut Engine) {
         let touched = engine.state.ledger.forest.take_touched();
+        if touched.is_empty() {
+            return;
+        }
         let mut noted = BTreeSet::new();
         for node in touched {
             let known = self.quota_nodes.get(&node).map(|(_, owner)| *owner);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::Simulation;
 use crate::base::ids::WorkloadId;
-use crate::base::key::Key;
 use crate::engine::Engine;
 use crate::objects::Time;
 
@@ -69,21 +68,21 @@ impl Simulation {
         loop {
             let state = &engine.state;
             let touched = state.feeds.agenda.touched();
-            let mut due: Vec<(Key, WorkloadId)> =
-                touched.map(|id| (state.workloads.get(id).key().clone(), id)).collect();
+            let mut due: Vec<WorkloadId> = touched.collect();
             if due.is_empty() {
                 let Some(more) = self.look_at_next_node(engine) else { break };
                 events.extend(more);
                 continue;
             }
-            due.sort();
-            for (_, id) in &due {
-                // A job sees each write before the controller's next pass.
-                engine.state.pass_over(*id, self.clock, &mut events);
-                self.play(engine, *id);
-            }
+            let key = |id: &WorkloadId| state.workloads.get(*id).key();
+            due.sort_unstable_by(|a, b| key(a).cmp(key(b)));
             if self.asking.is_some() {
-                changed.extend(due);
+                changed.extend(due.iter().map(|id| (key(id).clone(), *id)));
+            }
+            for id in due {
+                // A job sees each write before the controller's next pass.
+                engine.state.pass_over(id, self.clock, &mut events);
+                self.play(engine, id);
             }
         }
         self.note_usage(engine);
