@@ -85,11 +85,9 @@ def joined_names(names: Sequence[str]) -> tuple[bytes, npt.NDArray[np.uint64]]:
         >>> text, ends.tolist()
         (b'abc', [1, 3])
     """
-    text = "".join(names).encode()
-    lengths = np.fromiter(
-        (len(name) if name.isascii() else len(name.encode()) for name in names), np.uint64, len(names)
-    )
-    return text, np.cumsum(lengths, dtype=np.uint64)
+    text = "".join(names)
+    lengths = map(len, names if text.isascii() else map(str.encode, names))
+    return text.encode(), np.cumsum(np.fromiter(lengths, np.uint64, len(names)), dtype=np.uint64)
 
 
 def no_copies() -> Copies:
