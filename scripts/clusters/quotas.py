@@ -1,10 +1,11 @@
 """Checks by plain arithmetic that no reservation exceeded a quota, a borrowing limit or a lending limit.
 
-It knows ClusterQueues in flat cohorts, and shares no code with the engine.
+It knows ClusterQueues in flat cohorts, with LocalQueues of their names, and shares no code with the engine.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -15,10 +16,12 @@ from scripts.clusters.ledger import Revision
 
 __all__ = ["exceeded"]
 
-# A decision is made from quotas that were read shortly before it is written.
+# A decision is made from quotas that were read shortly before it is written, and a cycle's decisions are written in any
+# order.
 _LAG_SECONDS = 5.0
 _UNITS = {"m": 1, "": 1000, "k": 10**6, "Ki": 1000 * 2**10, "Mi": 1000 * 2**20, "Gi": 1000 * 2**30}
 _Cell: TypeAlias = tuple[str, str]
+_PREEMPTOR = re.compile(r"Preempted to accommodate a workload \(UID: ([^,]+),")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,34 @@ class _Queue:
         )
 
 
+@dataclass(slots=True)
+class _Workload:
+    """A Workload: what it holds, and what it asks for.
+
+    Args:
+        queue: Its queue.
+        asks: The resources that it asks for, until it has ended.
+        held: What it uses in its ClusterQueue; None: it holds no quota.
+        preempted: When it was preempted, and the UID of its preemptor.
+    """
+
+    queue: str
+    asks: dict[str, int]
+    held: tuple[str, dict[_Cell, int]] | None = None
+    preempted: list[tuple[float, str]] = field(default_factory=list)
+
+    def preemptor(self, at: float) -> str | None:
+        """Return the UID of the Workload that has what this one holds, by a decision that is written now."""
+        if self.held is None or not self.preempted:
+            return None
+        return next((uid for since, uid in self.preempted if since <= at + _LAG_SECONDS), None)
+
+
 def exceeded(revisions: Iterable[Revision]) -> Iterator[str]:
     """Yield the reservations that exceeded what there was.
+
+    What victims leave beyond their preemptor's request counts as free: the same cycle may give it away, while they
+    still run (rules/05 §6.4 steps 2 and 9).
 
     Args:
         revisions: Those of ClusterQueues and Workloads, in their order.
@@ -66,8 +95,7 @@ def exceeded(revisions: Iterable[Revision]) -> Iterator[str]:
     # Those that existed before the first revision may have changed after what they contain.
     for row in reversed([row for row in listed if row.kind == "ClusterQueue"]):
         queues[row.name] = _Queue(_cohort(row), dict(_quotas(row.object)))
-    # By UID of the Workload: its ClusterQueue and what it uses there.
-    held: dict[str, tuple[str, dict[_Cell, int]]] = {}
+    workloads = _workloads(listed)
     for row in listed:
         if row.kind == "ClusterQueue":
             queue = queues[row.name]
@@ -76,13 +104,38 @@ def exceeded(revisions: Iterable[Revision]) -> Iterator[str]:
             if quotas != queue.quotas:
                 queue.replace(quotas, row.at)
             continue
-        before, now = held.pop(row.uid, None), None if row.is_gone else _reservation(row.object)
-        if now is not None:
-            held[row.uid] = now
-            if now != before:
-                yield from (
-                    f"revision {row.version}: {row.name}: {problem}" for problem in _problems(now, queues, held, row)
-                )
+        workload = workloads[row.uid]
+        before, workload.held = workload.held, None if row.is_gone else _reservation(row.object)
+        if workload.held is None:
+            if row.is_gone or _is_true(row.object, "Finished"):
+                workload.asks = {}
+            # It may be preempted again.
+            workload.preempted = [entry for entry in workload.preempted if entry[0] > row.at]
+        elif workload.held != before:
+            yield from (
+                f"revision {row.version}: {row.name}: {problem}"
+                for problem in _problems(workload.held, queues, workloads, row)
+            )
+
+
+def _workloads(revisions: Iterable[Revision]) -> dict[str, _Workload]:
+    """Return the Workloads by UID, with all their preemptions."""
+    found: dict[str, _Workload] = {}
+    preempted: set[str] = set()
+    for row in revisions:
+        if row.kind != "Workload":
+            continue
+        if row.uid not in found:
+            found[row.uid] = _Workload(text_at(row.object, "spec", "queueName"), _asks(row.object))
+        conditions = map(object_at, list_at(row.object, "status", "conditions"))
+        evicted = next((it for it in conditions if it.get("type") == "Evicted" and it.get("status") == "True"), {})
+        by = _PREEMPTOR.match(text_at(evicted, "message")) if evicted.get("reason") == "Preempted" else None
+        if by is None:
+            preempted.discard(row.uid)
+        elif row.uid not in preempted:
+            preempted.add(row.uid)
+            found[row.uid].preempted.append((row.at, by[1]))
+    return found
 
 
 def _cohort(row: Revision) -> str:
@@ -92,7 +145,7 @@ def _cohort(row: Revision) -> str:
 def _problems(
     reservation: tuple[str, dict[_Cell, int]],
     queues: dict[str, _Queue],
-    held: dict[str, tuple[str, dict[_Cell, int]]],
+    workloads: dict[str, _Workload],
     row: Revision,
 ) -> Iterator[str]:
     name, cells = reservation
@@ -101,23 +154,45 @@ def _problems(
         return
     cohort = queues[name].cohort
     members = [other for other, queue in queues.items() if queue.cohort == cohort]
+    victims: dict[str, list[_Workload]] = defaultdict(list)
+    for workload in workloads.values():
+        if (by := workload.preemptor(row.at)) in workloads:
+            victims[by].append(workload)
     for cell in cells:
-        used = dict.fromkeys(members, 0)
-        for queue, amounts in held.values():
-            if queue in used:
-                used[queue] += amounts.get(cell, 0)
         quotas = {member: queues[member].most(cell, row.at) for member in members}
         own = quotas[name]
-        if own.borrowing is not None and used[name] > own.nominal + own.borrowing:
-            yield f"{name} uses {used[name]} of {own} for {cell}"
         # What a member does not lend is its own; the rest is there for all.
         kept = {
             member: max(0, it.nominal - it.lending) if it.lending is not None else 0 for member, it in quotas.items()
         }
         pool = sum(quotas[member].nominal - kept[member] for member in members)
-        taken = sum(max(0, used[member] - kept[member]) for member in members)
-        if taken > pool:
-            yield f"cohort {cohort} uses {taken} of {pool} for {cell}: {used}"
+
+        def taken(used: dict[str, int], kept: dict[str, int] = kept) -> int:
+            return sum(max(0, used[member] - kept[member]) for member in members)
+
+        used = dict.fromkeys(members, 0)
+        for workload in workloads.values():
+            _add(used, workload, cell)
+        used_of_own = used[name]
+        for by, its_victims in victims.items():
+            without = dict(used)
+            for victim in its_victims:
+                _add(without, victim, cell, sign=-1)
+            used_of_own = min(used_of_own, without[name])
+            preemptor = workloads[by]
+            if preemptor.held is None and preemptor.queue in without:
+                without[preemptor.queue] += preemptor.asks.get(cell[1], 0)
+            # What it needs beyond its victims is free only once others have gone, which need not be now.
+            used = min(used, without, key=taken)
+        if own.borrowing is not None and used_of_own > own.nominal + own.borrowing:
+            yield f"{name} uses {used_of_own} of {own} for {cell}"
+        if taken(used) > pool:
+            yield f"cohort {cohort} uses {taken(used)} of {pool} for {cell}: {used}"
+
+
+def _add(used: dict[str, int], workload: _Workload, cell: _Cell, *, sign: int = 1) -> None:
+    if workload.held is not None and workload.held[0] in used:
+        used[workload.held[0]] += sign * workload.held[1].get(cell, 0)
 
 
 def _quotas(queue: JsonObject) -> Iterator[tuple[_Cell, _Quota]]:
@@ -133,8 +208,7 @@ def _quotas(queue: JsonObject) -> Iterator[tuple[_Cell, _Quota]]:
 def _reservation(workload: JsonObject) -> tuple[str, dict[_Cell, int]] | None:
     """Return the ClusterQueue in which a Workload holds quota, and how much."""
     status = object_at(workload, "status")
-    conditions = {row.get("type"): row.get("status") for row in map(object_at, list_at(status, "conditions"))}
-    if conditions.get("QuotaReserved") != "True" or conditions.get("Finished") == "True":
+    if not _is_true(workload, "QuotaReserved") or _is_true(workload, "Finished"):
         return None
     amounts: dict[_Cell, int] = defaultdict(int)
     # Pods that have ended use nothing any more; those that ended before the admission are not part of its count.
@@ -147,6 +221,21 @@ def _reservation(workload: JsonObject) -> tuple[str, dict[_Cell, int]] | None:
             if resource in flavors:
                 amounts[str(flavors[resource]), resource] += _milli(amount) * left // max(1, count)
     return text_at(status, "admission", "clusterQueue"), dict(amounts)
+
+
+def _is_true(workload: JsonObject, kind: str) -> bool:
+    conditions = map(object_at, list_at(workload, "status", "conditions"))
+    return any((row.get("type"), row.get("status")) == (kind, "True") for row in conditions)
+
+
+def _asks(workload: JsonObject) -> dict[str, int]:
+    """Return what the pods of a Workload ask for."""
+    amounts: dict[str, int] = defaultdict(int)
+    for pod_set in map(object_at, list_at(workload, "spec", "podSets")):
+        for container in map(object_at, list_at(pod_set, "template", "spec", "containers")):
+            for resource, amount in object_at(container, "resources", "requests").items():
+                amounts[resource] += _milli(amount) * int_at(pod_set, "count")
+    return dict(amounts)
 
 
 def _milli(amount: object) -> int:
