@@ -1,6 +1,7 @@
 """The entry points: `kueuecore`, which is also `python -m kueuecore`, and the two that kubectl looks for."""
 
 import gc
+import os
 import signal
 import sys
 
@@ -15,7 +16,26 @@ def main() -> int:
     _prepare()
     from kueuecore.cli import main as command  # slow
 
-    return command()
+    code = command()
+    if sys.argv[1:2] == ["serve"]:
+        _leave(code)
+    return code
+
+
+def _leave(code: int) -> None:
+    """End the process without waiting for its threads.
+
+    Python would stop those that watch and elect in the middle of a call, and one in the extension aborts the process.
+    """
+    import atexit  # no other command needs it
+
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):  # nobody reads them any more
+        pass
+    os._exit(code)
 
 
 def kubectl() -> int:
