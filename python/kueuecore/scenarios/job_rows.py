@@ -183,6 +183,7 @@ class _Drawn:
         jobs = work.drawn(seed)
         order = np.argsort(jobs.variant, kind="stable")
         variants, starts = np.unique(jobs.variant[order], return_index=True)
+        # Without jobs there is one part, and no variant.
         return cls(work, jobs, list(zip(variants.tolist(), np.split(order, starts[1:]), strict=False)))
 
     @property

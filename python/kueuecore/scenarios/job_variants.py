@@ -15,7 +15,8 @@ __all__ = ["NUMBER", "Variation", "depends_on_number", "numbered", "with_text", 
 
 NUMBER = "{index}"
 """What stands for the number of a job in its texts."""
-# What containers run, and what only people and their tools read.
+# What containers run, and what only people and their tools read. Elsewhere, as in a nodeSelector, `env` decides.
+_CONTAINERS = frozenset({"containers", "initContainers"})
 _PROGRAM = frozenset({"args", "command", "env", "image", "workingDir"})
 _LABELS = frozenset({"annotations", "labels"})
 # Labels and annotations of Kubernetes and its projects, Kueue among them.
@@ -114,7 +115,7 @@ def _is_own(mapping: str, key: str) -> bool:
     """Return whether only a job's owner and its containers read this key of a mapping."""
     if mapping in _LABELS:
         return not any(domain in key for domain in _KUBERNETES)
-    return key in _PROGRAM
+    return mapping in _CONTAINERS and key in _PROGRAM
 
 
 def with_text(plain: JsonObject, old: str, new: str) -> JsonObject:

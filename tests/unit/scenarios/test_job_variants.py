@@ -94,6 +94,19 @@ def test_the_number_of_a_job_is_in_all_its_texts() -> None:
     assert "args" not in object_at(container)
 
 
+def test_what_selects_nodes_is_no_text_of_a_container() -> None:
+    args: JsonValue = {"spec": {"containers": [{"name": "main", "args": ["{index}"]}], "nodeSelector": {"env": "a"}}}
+    rows = rows_of(Work(name="many", job=submitted("Job", {"template": args}), count=3))
+    assert len(rows.copies.templates) == 1
+    (pod_set,) = list_at(rows.copies.manifest(1, start=0).object, "spec", "podSets")
+    assert texts_at(pod_set, "template", "spec", "nodeSelector") == {"env": "a"}
+
+    pods: JsonValue = {"spec": {"containers": [{"name": "main"}], "nodeSelector": {"env": "e{index}"}}}
+    copies = rows_of(Work(name="many", job=submitted("Job", {"template": pods}), count=2)).copies
+    pod_sets = [list_at(copies.manifest(row, start=0).object, "spec", "podSets")[0] for row in range(2)]
+    assert [text_at(it, "template", "spec", "nodeSelector", "env") for it in pod_sets] == ["e1", "e2"]
+
+
 def test_each_job_is_read_if_a_decision_depends_on_its_number() -> None:
     job = submitted("Job")
     labels: JsonValue = {"kueue.x-k8s.io/queue-name": "lq-{index}"}
