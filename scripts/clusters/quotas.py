@@ -75,8 +75,8 @@ class _Workload:
     preempted: list[tuple[float, str]] = field(default_factory=list)
 
     def preemptor(self, at: float) -> str | None:
-        """Return the UID of the Workload that has what this one holds, by a decision that is written now."""
-        if self.held is None or not self.preempted:
+        """Return the UID of the Workload that preempts this one, if a decision written now may know of that."""
+        if self.held is None:
             return None
         return next((uid for since, uid in self.preempted if since <= at + _LAG_SECONDS), None)
 

@@ -60,6 +60,6 @@ def _check(fields: Fields, variation: Variation, job: JsonObject) -> None:
             fields.complain("field", f"Invalid value: {shown(variation.field)}: {error}", _FORM)
             return
         if any(text_at(varied, *path) != text_at(job, *path) for path in _OF_ALL):
-            remedy = "jobs of a work have one kind, and are named after it: write work for each kind"
+            remedy = "all jobs of a work have one kind, and its name with a number: write several entries under work"
             fields.complain("field", f"Invalid value: {shown(variation.field)}", remedy)
             return
